@@ -1,0 +1,251 @@
+//! One turn: zero or more steps.
+
+use std::sync::Arc;
+
+use agent::{FailedRequest, Opening, Recourse, Rejected, StepInput, StopVerdict, StoppingTurn, TurnOutcome};
+use llm::{Finish, LlmError, Message, ToolCall};
+use session::{
+    AssistantMessage, Closed, InboxAccepted, MessageId, Source, StepEnd, StepStart, ToolCalled, ToolErrorCode,
+    ToolReturned, TurnReason, Typed, UserMessage,
+};
+use tools::{Call, Then, ToolOutput};
+
+use crate::STEP_LIMIT;
+use crate::ask::Heard;
+use crate::hand::{Hand, Told};
+
+/// What a step comes to.
+enum Step {
+    /// The model is to be asked again.
+    Next,
+    /// The turn would stop, for this reason.
+    Stop(TurnReason),
+}
+
+impl Hand {
+    /// Plays a turn and says why it ended. The caller writes its end.
+    pub(crate) async fn play(
+        &mut self,
+        opening: &mut Opening,
+        outcome: &mut TurnOutcome,
+    ) -> Result<TurnReason, Closed> {
+        let mut incoming: Vec<UserMessage> = opening.messages.iter().map(entering).collect();
+        for step in 1..=STEP_LIMIT {
+            if opening.cancelled.is_cancelled() {
+                return Ok(self.aborted());
+            }
+            let reason = match self.step(step, incoming, opening, outcome).await? {
+                Step::Next => {
+                    incoming = self.steered(opening);
+                    continue;
+                }
+                Step::Stop(reason) => reason,
+            };
+            if reason != TurnReason::Completed {
+                return Ok(reason);
+            }
+            incoming = self.steered(opening);
+            if incoming.is_empty() {
+                outcome.reason = reason.clone();
+                incoming = self.notices(outcome).await;
+                if incoming.is_empty() {
+                    return Ok(reason);
+                }
+            }
+        }
+        let message = format!("stopped after {STEP_LIMIT} steps: the model kept asking for tools");
+        Ok(TurnReason::Error { message: Some(message.into()) })
+    }
+
+    async fn step(
+        &mut self,
+        step: u32,
+        incoming: Vec<UserMessage>,
+        opening: &Opening,
+        outcome: &mut TurnOutcome,
+    ) -> Result<Step, Closed> {
+        let turn = outcome.turn;
+        let input = StepInput { agent: self.agent.clone(), turn, step, messages: incoming };
+        let admitted = self.before_step.through(input, |input| async move { Ok(input.messages) }).await;
+        let messages = match admitted {
+            Ok(messages) => messages,
+            Err(Rejected(why)) => return Ok(Step::Stop(TurnReason::Blocked { message: Some(why) })),
+        };
+        self.tell_facts()?;
+        for message in messages {
+            self.session.append(message)?;
+        }
+        self.session.append(StepStart { turn, step })?;
+        let stepped = self.model_step(turn, step, opening, outcome).await?;
+        self.session.append(StepEnd { turn, step })?;
+        Ok(stepped)
+    }
+
+    async fn model_step(
+        &mut self,
+        turn: u32,
+        step: u32,
+        opening: &Opening,
+        outcome: &mut TurnOutcome,
+    ) -> Result<Step, Closed> {
+        let mut attempt = 1;
+        let heard = loop {
+            let heard = match self.ask(opening).await? {
+                Ok(heard) => heard,
+                Err(message) => return Ok(Step::Stop(TurnReason::Error { message: Some(message) })),
+            };
+            match &heard {
+                Heard::Failed { error, assembled } if assembled.message.content.is_empty() => {
+                    match self.recourse(attempt, error.clone()).await {
+                        Recourse::Retry(pause) => {
+                            let paused = tokio::time::sleep(pause);
+                            if opening.cancelled.run_until_cancelled(paused).await.is_none() {
+                                return Ok(Step::Stop(self.aborted()));
+                            }
+                            attempt += 1;
+                        }
+                        Recourse::Fail => break heard,
+                    }
+                }
+                Heard::Whole(..) | Heard::Failed { .. } | Heard::Cancelled { .. } => break heard,
+            }
+        };
+        let (mut assembled, stop) = match heard {
+            Heard::Whole(assembled, Finish::Stop) => (assembled, None),
+            Heard::Whole(assembled, Finish::MaxTokens) => (assembled, Some(TurnReason::MaxTokens)),
+            Heard::Whole(assembled, Finish::Refusal) => {
+                let message = Some("the model declined to answer".into());
+                (assembled, Some(TurnReason::Blocked { message }))
+            }
+            Heard::Failed { error, assembled } => {
+                (assembled, Some(TurnReason::Error { message: Some(error.to_string().into()) }))
+            }
+            Heard::Cancelled { assembled } => (assembled, Some(self.aborted())),
+        };
+        let interrupted = matches!(stop, Some(TurnReason::Error { .. } | TurnReason::Aborted { .. }));
+        if stop.is_some() {
+            // Calls that will not run must not stand in the history without a result.
+            assembled.message.content.retain(|part| !matches!(part, llm::Content::ToolCall(_)));
+        }
+        let message = Arc::new(assembled.message);
+        outcome.usage += assembled.usage.unwrap_or_default();
+        if message.content.iter().any(|part| part.as_text().is_some_and(|text| !text.is_empty())) {
+            outcome.output = Some(message.clone());
+        }
+        if !(interrupted && message.content.is_empty()) {
+            let (message, usage) = (message.clone(), assembled.usage);
+            self.session.append(AssistantMessage { turn, step, message, usage, interrupted })?;
+        }
+        match stop {
+            Some(reason) => Ok(Step::Stop(reason)),
+            None => self.run_tools(turn, step, message.tool_calls(), opening).await,
+        }
+    }
+
+    async fn run_tools(
+        &mut self,
+        turn: u32,
+        step: u32,
+        asked: impl Iterator<Item = &ToolCall>,
+        opening: &Opening,
+    ) -> Result<Step, Closed> {
+        let mut calls = Vec::new();
+        for ToolCall { call_id, name, arguments } in asked.cloned() {
+            let (ctx, session) = (self.agent.ctx().clone(), self.session.clone());
+            let cancelled = opening.cancelled.clone();
+            self.session.append(ToolCalled {
+                turn,
+                step,
+                call_id: call_id.clone(),
+                name: name.clone(),
+                arguments: arguments.clone(),
+            })?;
+            calls.push(Call { ctx, session, call_id, name, arguments, cancelled });
+        }
+        if calls.is_empty() {
+            return Ok(Step::Stop(TurnReason::Completed));
+        }
+        let (mut written, mut ends) = (Ok(0), false);
+        let session = self.session.clone();
+        self.tools
+            .run_all(calls, |call, output| {
+                let ToolOutput { content, error, meta, then } = output;
+                ends |= then == Then::EndTurn;
+                let (call_id, is_error) = (call.call_id.clone(), error.is_some());
+                let error = error.map(|code| ToolErrorCode { code });
+                let result = ToolReturned { turn, step, call_id, content, is_error, error, meta };
+                written = written.and_then(|_| session.append(result));
+            })
+            .await;
+        written?;
+        match (opening.cancelled.is_cancelled(), ends) {
+            (true, _) => Ok(Step::Stop(self.aborted())),
+            (false, true) => Ok(Step::Stop(TurnReason::Completed)),
+            (false, false) => Ok(Step::Next),
+        }
+    }
+
+    /// Messages that came in for the open turn; from now on they are settled with it.
+    fn steered(&mut self, opening: &mut Opening) -> Vec<UserMessage> {
+        let claimed = self.driven.claim_for_step();
+        let incoming = claimed.iter().map(entering).collect();
+        opening.messages.extend(claimed);
+        incoming
+    }
+
+    /// What layers have to say before the turn stops.
+    async fn notices(&mut self, outcome: &TurnOutcome) -> Vec<UserMessage> {
+        let stopping = StoppingTurn { agent: self.agent.clone(), outcome: outcome.clone() };
+        let next = self.session.len();
+        match self.on_turn_stop.through(stopping, |_| async { StopVerdict::Stop }).await {
+            StopVerdict::Stop => Vec::new(),
+            StopVerdict::Continue(messages) => {
+                let notice = |(at, message)| UserMessage { id: MessageId(next + at), message, source: Source::Notice };
+                (0..).zip(messages).map(notice).collect()
+            }
+        }
+    }
+
+    async fn recourse(&mut self, attempt: u32, error: LlmError) -> Recourse {
+        let failed = FailedRequest { agent: self.agent.clone(), attempt, error };
+        self.on_request_error.through(failed, |_| async { Recourse::Fail }).await
+    }
+
+    /// Appends the facts that change, if they did.
+    fn tell_facts(&mut self) -> Result<(), Closed> {
+        let facts = self.prompt.runtime_context(&self.session);
+        if facts.is_none() && matches!(self.told, Told::Unread) {
+            return Ok(());
+        }
+        let last = match &self.told {
+            Told::Last(last) => last.clone(),
+            Told::Unread => self.last_told(),
+        };
+        if let Some(facts) = facts
+            && last.as_deref() != Some(&*facts)
+        {
+            let message = Arc::new(Message::user(facts.as_str()));
+            let source = Source::RuntimeContext;
+            self.session.append_with(|seq| UserMessage { id: MessageId(seq), message, source })?;
+            self.told = Told::Last(Some(facts.into()));
+        } else {
+            self.told = Told::Last(last);
+        }
+        Ok(())
+    }
+
+    fn last_told(&self) -> Option<Arc<str>> {
+        let log = self.session.snapshot();
+        let mut messages = log.events().iter().rev().filter_map(|event| event.get::<UserMessage>());
+        let last = messages.find(|message| message.source == Source::RuntimeContext)?;
+        Some(last.message.text_cow().as_ref().into())
+    }
+
+    fn aborted(&self) -> TurnReason {
+        TurnReason::Aborted { cause: self.driven.cancel_cause() }
+    }
+}
+
+fn entering(accepted: &Typed<InboxAccepted>) -> UserMessage {
+    UserMessage { id: accepted.id, message: accepted.message.clone(), source: accepted.source }
+}

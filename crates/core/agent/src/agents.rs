@@ -1,0 +1,238 @@
+use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use context::{BoxError, Closing, Ctx, Realm, Registration, Scope, Stop};
+use futures_util::FutureExt as _;
+use llm::{Route, Sampling};
+use session::{FlushError, Session, SessionId};
+use tokio::sync::oneshot;
+
+use crate::{Agent, AgentDriver, AgentRef, Driven, Input, Receipt, SendError};
+
+/// Creates agents and knows the live ones.
+pub struct Agents {
+    home: Ctx,
+    live: Arc<Mutex<BTreeMap<SessionId, AgentRef>>>,
+}
+
+/// What an agent is made of.
+pub struct Spec {
+    /// Its log.
+    pub session: Session,
+    /// Model and sampling.
+    pub profile: Profile,
+    /// Steps of its own, after those that the app has for every agent.
+    pub setup: Vec<Arc<dyn AgentSetup>>,
+    /// A message that it has before anyone can see it, made durable together with its first events.
+    pub prompt: Option<Input>,
+}
+
+/// Model and sampling of an agent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Profile {
+    /// Which model serves.
+    pub route: Route,
+    /// How it should answer.
+    pub sampling: Sampling,
+}
+
+/// Prepares an agent before anyone can see it. An app's are registered by name with
+/// `ctx.register::<dyn AgentSetup>(name, setup)` and run in order of registration.
+#[async_trait]
+pub trait AgentSetup: Send + Sync {
+    /// Registers in `agent.ctx()`, or appends to the log. An error rolls the creation back.
+    async fn set_up(&self, agent: &AgentRef) -> Result<(), BoxError>;
+}
+
+/// Why an agent was not created. Nothing of it is left.
+#[derive(Debug, thiserror::Error)]
+pub enum CreateError {
+    /// The owner closed first.
+    #[error("the owner is closing")]
+    OwnerClosing,
+    /// A step of the set-up failed.
+    #[error("the agent could not be set up")]
+    Setup(#[source] BoxError),
+    /// The same session is live already.
+    #[error("an agent for this session is live")]
+    AlreadyLive,
+    /// The app has no [`AgentDriver`].
+    #[error("no agent driver is provided: the composition lacks the agent loop")]
+    NoDriver,
+    /// The session could not be kept.
+    #[error("the session cannot be kept")]
+    Store(#[source] BoxError),
+    /// The first events could not be made durable.
+    #[error(transparent)]
+    Flush(#[from] FlushError),
+    /// The prompt was not taken on.
+    #[error(transparent)]
+    Prompt(#[from] SendError),
+    /// The set-up, or an observer of it, panicked.
+    #[error("the set-up of the agent panicked")]
+    Panicked,
+}
+
+/// An agent can be seen from now on. Emitted in the app's realm, before its first turn.
+#[derive(Clone, Debug)]
+pub struct AgentPublished(pub AgentRef);
+
+/// An agent can no longer be seen. Emitted in the app's realm, once for every one that was published.
+#[derive(Clone, Copy, Debug)]
+pub struct AgentGone(pub SessionId);
+
+impl Spec {
+    /// An agent without set-up of its own.
+    pub fn new(session: Session, profile: Profile) -> Self {
+        Self { session, profile, setup: Vec::new(), prompt: None }
+    }
+}
+
+impl Profile {
+    /// A model with its own sampling.
+    pub fn of(route: Route) -> Self {
+        Self { route, sampling: Sampling::default() }
+    }
+}
+
+impl From<Closing> for CreateError {
+    fn from(_: Closing) -> Self {
+        Self::OwnerClosing
+    }
+}
+
+impl Agents {
+    /// Agents look `home`'s realm up, whoever owns them.
+    pub fn new(home: &Ctx) -> Arc<Self> {
+        Arc::new(Self { home: home.clone(), live: Arc::default() })
+    }
+
+    /// The live agent of a session.
+    pub fn get(&self, id: SessionId) -> Option<AgentRef> {
+        lock(&self.live).get(&id).cloned()
+    }
+
+    /// Every live agent, in the order in which their sessions were made.
+    pub fn list(&self) -> Vec<AgentRef> {
+        lock(&self.live).values().cloned().collect()
+    }
+
+    /// Where agents look things up.
+    pub fn realm(&self) -> &Realm {
+        self.home.realm()
+    }
+
+    /// Creates an agent that `owner` closes: all of it, or nothing that anyone has seen.
+    ///
+    /// The work runs in the agent's own task from the call on. Dropping the future at any point rolls back: the task
+    /// finds nobody to hand the [`Agent`] to, and a dropped `Agent` closes its scope.
+    pub fn create(&self, owner: &Ctx, spec: Spec) -> impl Future<Output = Result<Agent, CreateError>> + Send + use<> {
+        let begun = self.begin(owner, spec);
+        async move {
+            let (ctx, created) = begun?;
+            match created.await.unwrap_or(Err(CreateError::Panicked)) {
+                Ok(agent) => Ok(agent),
+                Err(error) => {
+                    ctx.closed().await;
+                    Err(error)
+                }
+            }
+        }
+    }
+
+    fn begin(&self, owner: &Ctx, spec: Spec) -> Result<(Ctx, Created), CreateError> {
+        let scope = owner.child_in("agent", self.home.realm().nested())?;
+        let driver = self.home.get::<dyn AgentDriver>().ok_or(CreateError::NoDriver)?;
+        let (ctx, (created, receiver)) = (Ctx::clone(&scope), oneshot::channel());
+        let birth = Birth { scope, spec, driver, home: self.home.realm().clone(), live: self.live.clone() };
+        ctx.spawn_fallible("agent", Stop::Join, birth.live_through(created))?;
+        Ok((ctx, receiver))
+    }
+}
+
+type Created = oneshot::Receiver<Result<Agent, CreateError>>;
+type LiveAgents = Mutex<BTreeMap<SessionId, AgentRef>>;
+
+/// Everything that the agent's task begins with.
+struct Birth {
+    scope: Scope,
+    spec: Spec,
+    driver: Arc<dyn AgentDriver>,
+    home: Realm,
+    live: Arc<LiveAgents>,
+}
+
+impl Birth {
+    /// The agent's task: set up, publish, hand over, then turn after turn.
+    async fn live_through(self, created: oneshot::Sender<Result<Agent, CreateError>>) -> Result<(), BoxError> {
+        let Self { scope, spec: Spec { session, profile, setup, prompt }, driver, home, live } = self;
+        let agent = AgentRef::new(Ctx::clone(&scope), session, profile);
+        let publishing = publish(&agent, &setup, prompt, &home, &live);
+        let published = scope.cancelled().clone().run_until_cancelled(publishing).await;
+        match published.unwrap_or(Err(CreateError::OwnerClosing)) {
+            Ok(receipt) => drop(created.send(Ok(Agent::new(scope, agent.clone(), receipt)))),
+            Err(error) => {
+                agent.end();
+                agent.session().discard().await;
+                // The scope first: whoever hears of the failure finds nothing left.
+                drop(scope);
+                drop(created.send(Err(error)));
+                return Ok(());
+            }
+        }
+        let session = agent.session().clone();
+        let driven = AssertUnwindSafe(driver.drive(Driven::new(agent))).catch_unwind().await;
+        session.release().await?;
+        driven.map_err(|_| "the agent's driver panicked".into())
+    }
+}
+
+async fn publish(
+    agent: &AgentRef,
+    setup: &[Arc<dyn AgentSetup>],
+    prompt: Option<Input>,
+    home: &Realm,
+    live: &Arc<LiveAgents>,
+) -> Result<Option<Receipt>, CreateError> {
+    if lock(live).contains_key(&agent.id()) {
+        return Err(CreateError::AlreadyLive);
+    }
+    for (_, step) in home.all_named::<dyn AgentSetup>() {
+        step.set_up(agent).await.map_err(CreateError::Setup)?;
+    }
+    for step in setup {
+        step.set_up(agent).await.map_err(CreateError::Setup)?;
+    }
+    let receipt = prompt.map(|input| agent.send(input)).transpose()?;
+    agent.session().flush().await?;
+    let listed = list_agent(live, agent).ok_or(CreateError::AlreadyLive)?;
+    home.emit(&AgentPublished(agent.clone()));
+    let (home, id) = (home.clone(), agent.id());
+    let published = Registration::new(move || {
+        drop(listed);
+        home.emit(&AgentGone(id));
+    });
+    agent.ctx().own(published)?;
+    Ok(receipt)
+}
+
+fn list_agent(live: &Arc<LiveAgents>, agent: &AgentRef) -> Option<Registration> {
+    let id = agent.id();
+    match lock(live).entry(id) {
+        std::collections::btree_map::Entry::Occupied(_) => return None,
+        std::collections::btree_map::Entry::Vacant(place) => drop(place.insert(agent.clone())),
+    }
+    let live = Arc::downgrade(live);
+    Some(Registration::new(move || {
+        if let Some(live) = live.upgrade() {
+            let gone = lock(&live).remove(&id);
+            drop(gone);
+        }
+    }))
+}
+
+fn lock(live: &LiveAgents) -> MutexGuard<'_, BTreeMap<SessionId, AgentRef>> {
+    live.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,241 @@
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use context::{CloseError, Ctx, Scope};
+use session::{Delivery, InboxAccepted, InboxDiscarded, MessageId, Session, SessionId};
+use tokio::sync::{Notify, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use crate::inbox::PENDING_LIMIT;
+use crate::{Input, Profile, Receipt, SendError, TurnOutcome};
+
+/// The owner of a live agent. Not `Clone`: whoever holds it disposes it, and dropping it begins to.
+#[must_use = "dropping an agent disposes it"]
+pub struct Agent {
+    scope: Scope,
+    agent: AgentRef,
+    prompted: Option<Receipt>,
+}
+
+/// What everyone else sees of an agent.
+#[derive(Clone)]
+pub struct AgentRef(Arc<Inner>);
+
+struct Inner {
+    ctx: Ctx,
+    session: Session,
+    profile: Profile,
+    wake: Notify,
+    idle: Notify,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    turn: Option<OpenTurn>,
+    /// Who waits for the turn of which message.
+    waiters: Vec<(MessageId, oneshot::Sender<TurnOutcome>)>,
+    gone: bool,
+}
+
+#[derive(Clone)]
+struct OpenTurn {
+    cancelled: CancellationToken,
+    cause: Option<Arc<str>>,
+}
+
+/// What becomes of waiting messages when a turn is cancelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inbox {
+    /// They stay, and run next.
+    Keep,
+    /// They are discarded.
+    Discard,
+}
+
+impl Agent {
+    pub(crate) fn new(scope: Scope, agent: AgentRef, prompted: Option<Receipt>) -> Self {
+        Self { scope, agent, prompted }
+    }
+
+    /// The receipt of [`Spec::prompt`](crate::Spec::prompt), once.
+    pub fn prompted(&mut self) -> Option<Receipt> {
+        self.prompted.take()
+    }
+
+    /// Cancels the turn and returns when the agent is quiet, its log flushed and let go, and it is out of the registry.
+    /// Idempotent.
+    pub async fn dispose(&self) -> Result<(), CloseError> {
+        self.scope.close().await
+    }
+
+    /// Leaves it to its owner: it lives until that closes.
+    pub fn leave(self) -> AgentRef {
+        self.scope.leave();
+        self.agent
+    }
+
+    /// What one may hand to others.
+    pub fn handle(&self) -> &AgentRef {
+        &self.agent
+    }
+}
+
+impl Deref for Agent {
+    type Target = AgentRef;
+    fn deref(&self) -> &AgentRef {
+        &self.agent
+    }
+}
+
+impl AgentRef {
+    pub(crate) fn new(ctx: Ctx, session: Session, profile: Profile) -> Self {
+        let (wake, idle, state) = (Notify::new(), Notify::new(), Mutex::default());
+        Self(Arc::new(Inner { ctx, session, profile, wake, idle, state }))
+    }
+
+    /// Its session's id, which is also the agent's.
+    pub fn id(&self) -> SessionId {
+        self.0.session.id()
+    }
+
+    /// Its log.
+    pub fn session(&self) -> &Session {
+        &self.0.session
+    }
+
+    /// The agent's own scope: what is registered there goes with it.
+    pub fn ctx(&self) -> &Ctx {
+        &self.0.ctx
+    }
+
+    /// Model and sampling.
+    pub fn profile(&self) -> &Profile {
+        &self.0.profile
+    }
+
+    /// Sends a message that gets a turn of its own, after those before it. When this returns the log holds it; flush the
+    /// session to make it durable.
+    pub fn followup(&self, text: impl Into<Box<str>>) -> Result<Receipt, SendError> {
+        self.send(Input::prompt(text))
+    }
+
+    /// Sends a message that is read at the next step of the open turn; without one, in a turn of its own.
+    pub fn steer(&self, text: impl Into<Box<str>>) -> Result<Receipt, SendError> {
+        self.send(Input { delivery: Delivery::Steer, ..Input::prompt(text) })
+    }
+
+    /// Sends a message that is read with whatever wakes the agent next, and wakes nobody itself.
+    pub fn inject(&self, text: impl Into<Box<str>>) -> Result<Receipt, SendError> {
+        self.send(Input { delivery: Delivery::Inject, ..Input::prompt(text) })
+    }
+
+    /// Sends a message of any kind.
+    pub fn send(&self, input: Input) -> Result<Receipt, SendError> {
+        input.check()?;
+        debug_assert!(crate::inbox::is_user(&input.message), "an inbox takes user messages");
+        let (done, outcome) = oneshot::channel();
+        let mut state = self.lock();
+        if state.gone {
+            return Err(SendError::Gone);
+        }
+        if self.0.session.pending_len() >= PENDING_LIMIT {
+            return Err(SendError::Full);
+        }
+        let Input { message, source, delivery } = input;
+        let accepted = |seq| InboxAccepted { id: MessageId(seq), delivery, message, source };
+        let id = MessageId(self.0.session.append_with(accepted).map_err(|_| SendError::Gone)?);
+        state.waiters.push((id, done));
+        drop(state);
+        self.0.wake.notify_one();
+        Ok(Receipt { id, outcome })
+    }
+
+    /// Stops the open turn, if there is one; its end names the cause. Returns whether there was one.
+    pub fn cancel(&self, cause: impl Into<Arc<str>>, inbox: Inbox) -> bool {
+        let cause = cause.into();
+        let mut state = self.lock();
+        if inbox == Inbox::Discard {
+            let ids: Vec<MessageId> = self.0.session.pending().iter().map(|waiting| waiting.id).collect();
+            state.waiters.retain(|(id, _)| !ids.contains(id));
+            if !ids.is_empty() {
+                // A closed session has no inbox left to empty.
+                let _ = self.0.session.append(InboxDiscarded { ids, cause: cause.clone() });
+            }
+        }
+        let Some(turn) = &mut state.turn else { return false };
+        turn.cause.get_or_insert(cause);
+        let cancelled = turn.cancelled.clone();
+        drop(state);
+        cancelled.cancel();
+        true
+    }
+
+    /// Waits until no turn is open and nothing waits that would open one; at once if the agent is gone.
+    pub async fn when_idle(&self) {
+        loop {
+            let idle = self.0.idle.notified();
+            if self.is_idle() {
+                return;
+            }
+            idle.await;
+        }
+    }
+
+    /// Whether no turn is open and nothing waits that would open one.
+    pub fn is_idle(&self) -> bool {
+        let state = self.lock();
+        state.gone || (state.turn.is_none() && !self.has_waker())
+    }
+
+    pub(crate) fn has_waker(&self) -> bool {
+        self.0.session.pending().iter().any(|waiting| waiting.delivery != Delivery::Inject)
+    }
+
+    pub(crate) async fn woken(&self) {
+        self.0.wake.notified().await;
+    }
+
+    pub(crate) fn open_turn(&self) -> CancellationToken {
+        let cancelled = self.0.ctx.cancelled().child_token();
+        self.lock().turn = Some(OpenTurn { cancelled: cancelled.clone(), cause: None });
+        cancelled
+    }
+
+    /// Why the open turn was cancelled, if somebody said so.
+    pub(crate) fn cancel_cause(&self) -> Option<Arc<str>> {
+        self.lock().turn.as_ref()?.cause.clone()
+    }
+
+    pub(crate) fn close_turn(&self, ids: &[MessageId], outcome: &TurnOutcome) {
+        let mut state = self.lock();
+        state.turn = None;
+        let settled: Vec<_> = state.waiters.extract_if(.., |(id, _)| ids.contains(id)).collect();
+        drop(state);
+        for (_, waiter) in settled {
+            // Nobody has to wait for an outcome.
+            let _ = waiter.send(outcome.clone());
+        }
+        self.0.idle.notify_waiters();
+    }
+
+    pub(crate) fn end(&self) {
+        let mut state = self.lock();
+        state.gone = true;
+        state.turn = None;
+        let waiters = std::mem::take(&mut state.waiters);
+        drop((state, waiters));
+        self.0.session.close();
+        self.0.idle.notify_waiters();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for AgentRef {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "AgentRef({})", self.id())
+    }
+}

@@ -1,0 +1,284 @@
+use std::collections::BTreeMap;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::runtime::Handle;
+use tokio::sync::{SetOnce, oneshot};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::close::Failure;
+use crate::{AlreadyProvided, BoxError, Boxed, NameTaken, Realm, Registration};
+
+tokio::task_local! {
+    pub(crate) static OWNER: Ctx;
+}
+
+/// The owner of things. Not `Clone`: dropping it starts closing, [`Scope::close`] also waits.
+pub struct Scope {
+    pub(crate) ctx: Ctx,
+    on_drop: OnDrop,
+}
+
+enum OnDrop {
+    Close,
+    Leave,
+}
+
+/// A handle on a scope: registers, spawns, looks up; cannot close.
+#[derive(Clone)]
+pub struct Ctx(pub(crate) Arc<Inner>);
+
+/// How a task ends when its turn in the closing comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// Dropped at its next await.
+    Abort,
+    /// Waited for: it watches [`Ctx::cancelled`], or ends because something newer has closed. One that outlives its
+    /// grace of ten seconds is aborted, and the closing reports it.
+    Join,
+}
+
+/// The scope is closing and takes nothing more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the scope is closing")]
+pub struct Closing;
+
+/// Why a service was not provided.
+#[derive(Debug, thiserror::Error)]
+pub enum ProvideError {
+    /// The scope is closing.
+    #[error(transparent)]
+    Closing(#[from] Closing),
+    /// The scope's realm has a service of this type.
+    #[error(transparent)]
+    AlreadyProvided(#[from] AlreadyProvided),
+}
+
+/// Why a name was not registered.
+#[derive(Debug, thiserror::Error)]
+pub enum RegisterError {
+    /// The scope is closing.
+    #[error(transparent)]
+    Closing(#[from] Closing),
+    /// The scope's realm has this name.
+    #[error(transparent)]
+    NameTaken(#[from] NameTaken),
+}
+
+pub(crate) struct Inner {
+    pub(crate) name: &'static str,
+    realm: Realm,
+    pub(crate) parent: Option<(Ctx, u64)>,
+    pub(crate) runtime: Handle,
+    pub(crate) cancel: CancellationToken,
+    state: Mutex<State>,
+    pub(crate) closed: SetOnce<Arc<[Failure]>>,
+}
+
+#[derive(Default)]
+pub(crate) struct State {
+    pub(crate) closing: bool,
+    next: u64,
+    pub(crate) entries: BTreeMap<u64, Entry>,
+}
+
+pub(crate) enum Entry {
+    Guard(Registration),
+    Task(&'static str, Stop, JoinHandle<Result<(), BoxError>>),
+    Scope(Ctx),
+    Hook(&'static str, Hook),
+}
+
+type Hook = Box<dyn FnOnce() -> Boxed<'static, Result<(), BoxError>> + Send>;
+
+impl Scope {
+    /// A scope with no owner and a realm of its own.
+    ///
+    /// # Panics
+    ///
+    /// Outside a Tokio runtime. The runtime must have time enabled.
+    pub fn root(name: &'static str) -> Self {
+        Self::new(name, Realm::root(), None, Handle::current(), CancellationToken::new())
+    }
+
+    /// Leaves it to its owner, whose closing is now the only thing that closes it.
+    pub fn leave(mut self) -> Ctx {
+        self.on_drop = OnDrop::Leave;
+        self.ctx.clone()
+    }
+
+    fn new(
+        name: &'static str,
+        realm: Realm,
+        parent: Option<(Ctx, u64)>,
+        runtime: Handle,
+        cancel: CancellationToken,
+    ) -> Self {
+        let (state, closed) = (Mutex::default(), SetOnce::new());
+        let ctx = Ctx(Arc::new(Inner { name, realm, parent, runtime, cancel, state, closed }));
+        Self { ctx, on_drop: OnDrop::Close }
+    }
+}
+
+impl Deref for Scope {
+    type Target = Ctx;
+    fn deref(&self) -> &Ctx {
+        &self.ctx
+    }
+}
+
+impl Drop for Scope {
+    fn drop(&mut self) {
+        match self.on_drop {
+            OnDrop::Close => self.begin_close(),
+            OnDrop::Leave => {}
+        }
+    }
+}
+
+impl Ctx {
+    /// The name it was made with, for reports.
+    pub fn name(&self) -> &'static str {
+        self.0.name
+    }
+
+    /// Where its look-ups start.
+    pub fn realm(&self) -> &Realm {
+        &self.0.realm
+    }
+
+    /// The service of this type. See [`Realm::get`].
+    pub fn get<T: ?Sized + Send + Sync + 'static>(&self) -> Option<Arc<T>> {
+        self.0.realm.get()
+    }
+
+    /// A scope that `self` owns, in the same realm.
+    pub fn child(&self, name: &'static str) -> Result<Scope, Closing> {
+        self.child_in(name, self.0.realm.clone())
+    }
+
+    /// A scope that `self` owns, which looks things up elsewhere.
+    pub fn child_in(&self, name: &'static str, realm: Realm) -> Result<Scope, Closing> {
+        self.insert(|id| {
+            let parent = Some((self.clone(), id));
+            let scope = Scope::new(name, realm, parent, self.0.runtime.clone(), self.0.cancel.child_token());
+            (Entry::Scope(scope.ctx.clone()), scope)
+        })
+    }
+
+    /// Hands a registration over: it is withdrawn when this scope closes, or now if it already does.
+    pub fn own(&self, registration: Registration) -> Result<(), Closing> {
+        self.insert(|_| (Entry::Guard(registration), ()))
+    }
+
+    /// Publishes a service in this scope's realm for as long as the scope lives. See [`Realm::provide`].
+    pub fn provide<T: ?Sized + Send + Sync + 'static>(&self, service: Arc<T>) -> Result<(), ProvideError> {
+        if self.is_closing() {
+            return Err(Closing.into());
+        }
+        Ok(self.own(self.0.realm.provide(service)?)?)
+    }
+
+    /// Registers a named value in this scope's realm for as long as the scope lives. See [`Realm::register`].
+    pub fn register<T>(&self, name: impl Into<Arc<str>>, value: Arc<T>) -> Result<(), RegisterError>
+    where
+        T: ?Sized + Send + Sync + 'static,
+    {
+        if self.is_closing() {
+            return Err(Closing.into());
+        }
+        Ok(self.own(self.0.realm.register(name, value)?)?)
+    }
+
+    /// Runs `hook` when its turn in the closing comes.
+    pub fn on_close<F>(&self, what: &'static str, hook: impl FnOnce() -> F + Send + 'static) -> Result<(), Closing>
+    where
+        F: Future<Output = Result<(), BoxError>> + Send + 'static,
+    {
+        self.insert(|_| (Entry::Hook(what, Box::new(|| Box::pin(hook()))), ()))
+    }
+
+    /// Spawns a task that this scope owns and joins. One that panics is kept, and reported when the scope closes.
+    pub fn spawn<F>(&self, what: &'static str, stop: Stop, task: F) -> Result<(), Closing>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.spawn_fallible(what, stop, async move {
+            task.await;
+            Ok(())
+        })
+    }
+
+    /// Like [`Ctx::spawn`], for a task that may fail: an error is kept, and reported when the scope closes.
+    pub fn spawn_fallible<F>(&self, what: &'static str, stop: Stop, task: F) -> Result<(), Closing>
+    where
+        F: Future<Output = Result<(), BoxError>> + Send + 'static,
+    {
+        self.insert(|id| {
+            let ctx = self.clone();
+            let task = OWNER.scope(self.clone(), async move {
+                task.await?;
+                ctx.forget(id);
+                Ok(())
+            });
+            (Entry::Task(what, stop, self.0.runtime.spawn(task)), ())
+        })
+    }
+
+    /// Runs blocking work on a thread for such work. The scope joins it, since nothing can cancel it; dropping the
+    /// receiver only forgoes the answer. An answer that never comes means that the work panicked.
+    pub fn spawn_blocking<T: Send + 'static>(
+        &self,
+        what: &'static str,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<oneshot::Receiver<T>, Closing> {
+        self.insert(|id| {
+            let (answer, receiver) = oneshot::channel();
+            let ctx = self.clone();
+            let task = self.0.runtime.spawn_blocking(move || {
+                drop(answer.send(work()));
+                ctx.forget(id);
+                Ok(())
+            });
+            (Entry::Task(what, Stop::Join, task), receiver)
+        })
+    }
+
+    /// Fires for the whole tree at once, top down, as soon as a closing begins.
+    pub fn cancelled(&self) -> &CancellationToken {
+        &self.0.cancel
+    }
+
+    /// Whether the closing has begun.
+    pub fn is_closing(&self) -> bool {
+        self.lock().closing
+    }
+
+    /// Waits until the scope is closed, without closing it. Says what failed.
+    pub async fn closed(&self) -> Arc<[Failure]> {
+        self.0.closed.wait().await.clone()
+    }
+
+    fn insert<T>(&self, make: impl FnOnce(u64) -> (Entry, T)) -> Result<T, Closing> {
+        let mut state = self.lock();
+        if state.closing {
+            drop(state);
+            return Err(Closing);
+        }
+        state.next += 1;
+        let id = state.next;
+        let (entry, made) = make(id);
+        state.entries.insert(id, entry);
+        Ok(made)
+    }
+
+    pub(crate) fn forget(&self, id: u64) {
+        let gone = self.lock().entries.remove(&id);
+        drop(gone);
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

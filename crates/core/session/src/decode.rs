@@ -1,0 +1,230 @@
+//! Reading a log: one pass, payloads that decide decoded at once, the others when somebody asks.
+
+use std::any::Any;
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use llm::Message;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::event::{Head, Record};
+use crate::vocabulary::Kind;
+use crate::{Event, Header, Snapshot, Vocabulary};
+
+/// A log as it was read. Only the decoder makes one, and only this can be resumed.
+#[derive(Clone)]
+pub struct Decoded {
+    pub(crate) log: Snapshot,
+    /// Tags of events that one would have to know in order to write, and does not.
+    pub(crate) foreign: Vec<Box<str>>,
+}
+
+/// Why a log cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum DecodeError {
+    /// There is no first line.
+    #[error("the log is empty: its header is missing")]
+    NoHeader,
+    /// The first line is not a header.
+    #[error("line 1 is not a header: {0}")]
+    Header(#[source] serde_json::Error),
+    /// A line is not an event, or a payload that decides is not what its type says.
+    #[error("line {line} is damaged: {source}")]
+    Damaged {
+        /// Counted from 1, the header.
+        line: usize,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+    /// An event is missing, or is there twice.
+    #[error("line {line} has seq {found} where {expected} belongs")]
+    Gap {
+        /// Counted from 1, the header.
+        line: usize,
+        /// The seq it has.
+        found: u64,
+        /// The seq it should have.
+        expected: u64,
+    },
+}
+
+/// A payload is not what its type says.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("event {seq} ({tag}) is damaged: {message}")]
+pub struct DamagedPayload {
+    /// Which event.
+    pub seq: u64,
+    /// Its type on the wire.
+    pub tag: Box<str>,
+    /// What is wrong with it.
+    pub message: Box<str>,
+}
+
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    seq: u64,
+    time: u64,
+    #[serde(borrow)]
+    r#type: Cow<'a, str>,
+    #[serde(default)]
+    ignorable: bool,
+    #[serde(borrow)]
+    data: &'a RawValue,
+}
+
+impl Decoded {
+    /// What was read.
+    pub fn log(&self) -> &Snapshot {
+        &self.log
+    }
+
+    /// Tags of events that forbid writing, since nobody here knows what they mean.
+    pub fn foreign(&self) -> &[Box<str>] {
+        &self.foreign
+    }
+}
+
+impl Vocabulary {
+    /// Reads a header, the first line of a log.
+    pub fn decode_header(line: &str) -> Result<Header, DecodeError> {
+        serde_json::from_str(line).map_err(DecodeError::Header)
+    }
+
+    /// Reads a whole log, a line an event. Unknown events are kept byte for byte. Costs one pass over the text, which
+    /// the events then share.
+    pub fn decode(&self, text: impl Into<Arc<str>>) -> Result<Decoded, DecodeError> {
+        let text: Arc<str> = text.into();
+        let mut lines = Lines { text: &text, at: 0 };
+        let header = Self::decode_header(&text[lines.next().ok_or(DecodeError::NoHeader)?])?;
+        let mut decoded = Decoded { log: Snapshot::read(Arc::new(header)), foreign: Vec::new() };
+        for (index, range) in lines.enumerate() {
+            let line = index + 2;
+            let event = self.event(&text, range).map_err(|source| DecodeError::Damaged { line, source })?;
+            let (head, expected) = (event.head(), decoded.log.len());
+            if head.seq != expected {
+                return Err(DecodeError::Gap { line, found: head.seq, expected });
+            }
+            if head.kind.is_none() && !head.ignorable && !decoded.foreign.iter().any(|tag| **tag == *event.tag()) {
+                decoded.foreign.push(event.tag().into());
+            }
+            decoded.log.push(event);
+        }
+        Ok(decoded)
+    }
+
+    /// Reads one line of a log, without its newline: for those who look at a part of one.
+    pub fn decode_event(&self, line: &str) -> serde_json::Result<Event> {
+        self.event(&line.into(), 0..line.len())
+    }
+
+    fn event(&self, text: &Arc<str>, line: Range<usize>) -> serde_json::Result<Event> {
+        let Envelope { seq, time, r#type, ignorable, data } = serde_json::from_str(&text[line.clone()])?;
+        let Some(kind) = self.kind(&r#type) else {
+            let head = Head { seq, time, ignorable, kind: None };
+            return Ok(Event::of(Unknown { head, tag: (*r#type).into(), text: text.clone(), line }));
+        };
+        let payload = OnceLock::new();
+        if kind.decisive {
+            payload.set(Ok((kind.decode)(data.get())?)).unwrap_or_else(|_| unreachable!("just made"));
+        }
+        let start = data.get().as_ptr() as usize - text.as_ptr() as usize;
+        let data = start..start + data.get().len();
+        Ok(Event::of(Replayed { seq, time, ignorable, kind, text: text.clone(), line, data, payload }))
+    }
+}
+
+/// Ranges of the lines of a text, without their newlines.
+struct Lines<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl Iterator for Lines<'_> {
+    type Item = Range<usize>;
+    fn next(&mut self) -> Option<Range<usize>> {
+        let rest = &self.text[self.at..];
+        if rest.is_empty() {
+            return None;
+        }
+        let length = rest.find('\n').unwrap_or(rest.len());
+        let line = self.at..self.at + length;
+        self.at = (line.end + 1).min(self.text.len());
+        Some(line)
+    }
+}
+
+/// Read from a log. The payload waits in the text until somebody asks.
+struct Replayed {
+    seq: u64,
+    time: u64,
+    ignorable: bool,
+    kind: &'static Kind,
+    text: Arc<str>,
+    line: Range<usize>,
+    data: Range<usize>,
+    /// An error is boxed: it is rare, and there is one of these an event.
+    payload: OnceLock<Result<Box<dyn Any + Send + Sync>, Box<DamagedPayload>>>,
+}
+
+impl Record for Replayed {
+    fn head(&self) -> Head {
+        Head { seq: self.seq, time: self.time, ignorable: self.ignorable, kind: Some(self.kind.id) }
+    }
+
+    fn tag(&self) -> &str {
+        self.kind.tag
+    }
+
+    fn payload(&self) -> Result<Option<&dyn Any>, DamagedPayload> {
+        let decode = || (self.kind.decode)(&self.text[self.data.clone()]);
+        let damaged = |error: serde_json::Error| DamagedPayload {
+            seq: self.seq,
+            tag: self.kind.tag.into(),
+            message: error.to_string().into(),
+        };
+        let payload = self.payload.get_or_init(|| decode().map_err(|error| Box::new(damaged(error))));
+        payload.as_ref().map(|payload| Some(&**payload as &dyn Any)).map_err(|damaged| (**damaged).clone())
+    }
+
+    fn message(&self) -> Result<Option<Arc<Message>>, DamagedPayload> {
+        if !self.kind.shown {
+            return Ok(None);
+        }
+        Ok(self.payload()?.and_then(self.kind.message))
+    }
+
+    fn write(&self, line: &mut Vec<u8>) {
+        line.extend_from_slice(self.text[self.line.clone()].as_bytes());
+    }
+}
+
+struct Unknown {
+    head: Head,
+    tag: Box<str>,
+    text: Arc<str>,
+    line: Range<usize>,
+}
+
+impl Record for Unknown {
+    fn head(&self) -> Head {
+        self.head
+    }
+
+    fn tag(&self) -> &str {
+        &self.tag
+    }
+
+    fn payload(&self) -> Result<Option<&dyn Any>, DamagedPayload> {
+        Ok(None)
+    }
+
+    fn message(&self) -> Result<Option<Arc<Message>>, DamagedPayload> {
+        Ok(None)
+    }
+
+    fn write(&self, line: &mut Vec<u8>) {
+        line.extend_from_slice(self.text[self.line.clone()].as_bytes());
+    }
+}

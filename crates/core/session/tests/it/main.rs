@@ -1,0 +1,1 @@
+//! The session, against its public API.

@@ -1,0 +1,156 @@
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use context::{Chain, Middleware, Realm};
+use futures_util::stream::{self, StreamExt as _};
+use futures_util::{FutureExt as _, future};
+use llm::ToolSchema;
+
+use crate::limit::limit_output;
+use crate::{Call, Concurrency, Tool, ToolOutput, code};
+
+/// The most calls of one response that run at the same time.
+pub const PARALLEL_LIMIT: usize = 8;
+
+/// How long a call may take to notice that its turn was cancelled.
+const CANCEL_GRACE: Duration = Duration::from_secs(2);
+
+/// The chain around every call: a layer may refuse it or rewrite it, run it, and look at or rewrite what it answered.
+pub struct ToolExecution;
+
+impl Chain for ToolExecution {
+    type Input = Call;
+    type Output = ToolOutput;
+}
+
+/// Runs the tools that can be found from a realm.
+pub struct Runner {
+    realm: Realm,
+    layers: Middleware<ToolExecution>,
+    seen: Option<u64>,
+    tools: Arc<[Arc<dyn Tool>]>,
+    schemas: Arc<[ToolSchema]>,
+}
+
+impl Runner {
+    /// Looks tools up from `realm`, again whenever something there changes.
+    pub fn new(realm: &Realm) -> Self {
+        Self {
+            realm: realm.clone(),
+            layers: realm.middleware(),
+            seen: None,
+            tools: Arc::default(),
+            schemas: Arc::default(),
+        }
+    }
+
+    /// What the model may call now, in order of registration. The same allocation until a tool comes or goes.
+    pub fn schemas(&mut self) -> &Arc<[ToolSchema]> {
+        self.refresh();
+        &self.schemas
+    }
+
+    /// Runs one call through the pipeline.
+    pub async fn run(&mut self, call: Call) -> ToolOutput {
+        self.refresh();
+        let tool = find(&self.tools, &call);
+        let layers = self.layers.layers();
+        run_one(layers, tool, call).await
+    }
+
+    /// Runs the calls of one response: neighbours that may overlap do, at most [`PARALLEL_LIMIT`] at once, and `done`
+    /// gets every result in the order of the calls, each as soon as those before it are there.
+    pub async fn run_all(&mut self, calls: Vec<Call>, mut done: impl FnMut(&Call, ToolOutput)) {
+        self.refresh();
+        let layers = self.layers.layers();
+        let mut calls = calls.into_iter().map(|call| (find(&self.tools, &call), call)).peekable();
+        while let Some(first) = calls.next() {
+            let shared = |(tool, _): &(Found, Call)| tool.concurrency() == Concurrency::Shared;
+            let mut group = vec![first];
+            if shared(&group[0]) {
+                while let Some(next) = calls.next_if(shared) {
+                    group.push(next);
+                }
+            }
+            let running = group.into_iter().map(|(tool, call)| {
+                let kept = call.clone();
+                run_one(layers, tool, call).map(move |output| (kept, output))
+            });
+            let mut results = stream::iter(running).buffered(PARALLEL_LIMIT);
+            while let Some((call, output)) = results.next().await {
+                done(&call, output);
+            }
+        }
+    }
+
+    fn refresh(&mut self) {
+        let version = self.realm.version();
+        if self.seen == Some(version) {
+            return;
+        }
+        self.seen = Some(version);
+        let tools: Vec<_> = self.realm.all_named::<dyn Tool>().into_iter().map(|(_, tool)| tool).collect();
+        let same = tools.len() == self.tools.len() && tools.iter().zip(&*self.tools).all(|(a, b)| Arc::ptr_eq(a, b));
+        if !same {
+            self.schemas = tools.iter().map(|tool| tool.schema().clone()).collect();
+            self.tools = tools.into();
+        }
+    }
+}
+
+/// The tool that a call names, or the answer that there is none.
+#[derive(Clone)]
+enum Found {
+    Tool(Arc<dyn Tool>),
+    Nothing(ToolOutput),
+}
+
+impl Found {
+    fn concurrency(&self) -> Concurrency {
+        match self {
+            Self::Tool(tool) => tool.concurrency(),
+            Self::Nothing(_) => Concurrency::Shared,
+        }
+    }
+}
+
+fn find(tools: &[Arc<dyn Tool>], call: &Call) -> Found {
+    match tools.iter().find(|tool| tool.schema().name == call.name) {
+        Some(tool) => Found::Tool(tool.clone()),
+        None => {
+            let names: Vec<&str> = tools.iter().map(|tool| &*tool.schema().name).collect();
+            let name: String = call.name.chars().take(64).collect();
+            let text = format!("there is no tool named `{name}`; there are: {}", names.join(", "));
+            Found::Nothing(ToolOutput::error(code::UNKNOWN_TOOL, text))
+        }
+    }
+}
+
+async fn run_one(layers: &[Arc<dyn context::Around<ToolExecution>>], found: Found, call: Call) -> ToolOutput {
+    let tool = match found {
+        Found::Tool(tool) => tool,
+        Found::Nothing(answer) => return answer,
+    };
+    let (name, cancelled) = (call.name.clone(), call.cancelled.clone());
+    let running = AssertUnwindSafe(through(layers, &*tool, call)).catch_unwind();
+    let grace = async {
+        cancelled.cancelled().await;
+        tokio::time::sleep(CANCEL_GRACE).await;
+    };
+    let mut output = match future::select(std::pin::pin!(running), std::pin::pin!(grace)).await {
+        future::Either::Left((Ok(output), _)) => output,
+        future::Either::Left((Err(_), _)) => {
+            tracing::error!(tool = %name, "a tool panicked");
+            ToolOutput::error(code::PANICKED, format!("`{name}` failed: it panicked; this is a bug in the tool"))
+        }
+        future::Either::Right(_) => ToolOutput::error(code::CANCELLED, format!("`{name}` was cancelled")),
+    };
+    limit_output(&mut output);
+    output
+}
+
+async fn through(layers: &[Arc<dyn context::Around<ToolExecution>>], tool: &dyn Tool, call: Call) -> ToolOutput {
+    let end = |call: Call| -> context::Boxed<'_, ToolOutput> { Box::pin(async move { tool.call(&call).await }) };
+    context::Next::over(layers, &end).run(call).await
+}

@@ -1,0 +1,1 @@
+//! Tools, against the public API.

@@ -1,0 +1,216 @@
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use context::Ctx;
+use fs::{Change, FileContent, FileSystem, FsError, Listing, Stat, WriteOutcome};
+use sandbox::{Boundary, Grant, Mode, ModeSource, Operation, Workspace, effective};
+
+use crate::asked::Asked;
+use crate::handle::{Handle, Id, can_resolve_beneath};
+use crate::write::Make;
+
+/// How many files can be written at once.
+const LANES: usize = 64;
+
+/// One agent's files, fenced in. Found in the agent's realm as `dyn FileSystem`.
+pub struct Fence {
+    ground: Arc<Ground>,
+    mode: Arc<dyn ModeSource>,
+    ctx: Ctx,
+}
+
+/// Opens fences that take turns at a file, so that two agents of one process that edit it lose nothing. Between
+/// processes, and for writers that are not fences, an edit only notices that the file changed.
+#[derive(Clone, Default)]
+pub struct Fences {
+    lanes: Arc<Lanes>,
+}
+
+/// Why a fence was not opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The root or the temporary directory is not one that can be entered.
+    #[error("cannot open the directory {}: {source}", .path.display())]
+    Directory {
+        /// What was given.
+        path: PathBuf,
+        /// What the machine said.
+        source: io::Error,
+    },
+    /// The kernel does not resolve paths beneath a handle, and nothing less will do.
+    #[error("this kernel cannot resolve paths beneath a directory (openat2, Linux 5.6): {0}")]
+    Unsupported(#[source] io::Error),
+}
+
+/// What a fence knows without asking: where its roots are.
+pub(crate) struct Ground {
+    pub(crate) workspace: Workspace,
+    pub(crate) root: Handle,
+    /// What may be written where the mode lets it, by its canonical path; and how else it was spelled.
+    pub(crate) writable: Vec<Writable>,
+    lanes: Arc<Lanes>,
+}
+
+pub(crate) struct Writable {
+    pub(crate) path: PathBuf,
+    pub(crate) spelled: PathBuf,
+    pub(crate) handle: Handle,
+}
+
+struct Lanes([Mutex<()>; LANES]);
+
+/// Whether whoever asked still waits. Nothing is put in place for someone who left.
+pub(crate) struct Waiting(Arc<AtomicBool>);
+
+impl Fence {
+    /// Opens the fence of one agent: `workspace` says where it works, `mode` what it may do there now, and `ctx`, the
+    /// agent's scope, joins what still runs when it closes. See [`Fences::open`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Fences::open`].
+    pub fn open(workspace: Workspace, mode: Arc<dyn ModeSource>, ctx: Ctx) -> Result<Self, OpenError> {
+        Fences::default().open(workspace, mode, ctx)
+    }
+
+    async fn run<T, W>(&self, operation: Operation, path: &str, grant: Option<&Grant>, work: W) -> Result<T, FsError>
+    where
+        T: Send + 'static,
+        W: FnOnce(&Ground, &Asked, &Boundary, &Waiting) -> Result<T, FsError> + Send + 'static,
+    {
+        let asked = Asked::new(operation, self.ground.workspace.root(), path)?;
+        let boundary = self.ground.workspace.boundary(effective(self.mode.mode(), grant));
+        let broke =
+            || FsError::Io { operation, path: asked.shown.clone(), source: io::Error::other("the operation panicked") };
+        let left = Left(Arc::default());
+        let waiting = Waiting(left.0.clone());
+        let (ground, given) = (self.ground.clone(), asked.clone());
+        let work = move || work(&ground, &given, &boundary, &waiting);
+        let answer = self.ctx.spawn_blocking("file", work).map_err(|_| FsError::Closing)?;
+        answer.await.unwrap_or_else(|_| Err(broke()))
+    }
+}
+
+#[async_trait]
+impl FileSystem for Fence {
+    fn root(&self) -> &Path {
+        self.ground.workspace.root()
+    }
+
+    fn mode(&self) -> Mode {
+        self.mode.mode()
+    }
+
+    async fn read(&self, path: &str, max_bytes: u64) -> Result<FileContent, FsError> {
+        self.run(Operation::Read, path, None, move |ground, asked, boundary, _| ground.read(asked, boundary, max_bytes))
+            .await
+    }
+
+    async fn write(&self, path: &str, content: Vec<u8>, grant: Option<&Grant>) -> Result<WriteOutcome, FsError> {
+        let make = Make::Content(content);
+        self.run(Operation::Write, path, grant, |ground, asked, boundary, waiting| {
+            ground.write(asked, boundary, waiting, make)
+        })
+        .await
+    }
+
+    async fn update(&self, path: &str, change: Change, grant: Option<&Grant>) -> Result<WriteOutcome, FsError> {
+        let make = Make::Change(change);
+        self.run(Operation::Edit, path, grant, |ground, asked, boundary, waiting| {
+            ground.write(asked, boundary, waiting, make)
+        })
+        .await
+    }
+
+    async fn list(&self, path: &str, max_entries: usize) -> Result<Listing, FsError> {
+        self.run(Operation::List, path, None, move |ground, asked, boundary, _| {
+            ground.list(asked, boundary, max_entries)
+        })
+        .await
+    }
+
+    async fn stat(&self, path: &str) -> Result<Stat, FsError> {
+        self.run(Operation::Read, path, None, |ground, asked, boundary, _| ground.stat(asked, boundary)).await
+    }
+}
+
+impl Fences {
+    /// Opens the fence of one agent. The workspace's directories are canonicalised here; its root and its temporary
+    /// directory are held open from now on, whatever is renamed meanwhile. Tether's home need not exist yet.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Directory`], and [`OpenError::Unsupported`] on a kernel that cannot hold the fence.
+    pub fn open(&self, workspace: Workspace, mode: Arc<dyn ModeSource>, ctx: Ctx) -> Result<Fence, OpenError> {
+        let given = workspace;
+        let workspace = given.try_map(|path| canonical(path).map_err(|error| directory(path, error)))?;
+        let hold = |spelled: &Path, path: &Path| {
+            let handle = Handle::root(path).map_err(|error| directory(path, error.into()))?;
+            let spelled = std::path::absolute(spelled).map_err(|error| directory(spelled, error))?;
+            Ok(Writable { path: path.to_owned(), spelled, handle })
+        };
+        let mut writable = vec![hold(given.root(), workspace.root())?];
+        if let (Some(spelled), Some(path)) = (given.temp_dir(), workspace.temp_dir()) {
+            writable.push(hold(spelled, path)?);
+        }
+        let root = Handle::root(workspace.root()).map_err(|error| directory(workspace.root(), error.into()))?;
+        can_resolve_beneath(&root).map_err(OpenError::Unsupported)?;
+        let ground = Ground { workspace, root, writable, lanes: self.lanes.clone() };
+        Ok(Fence { ground: Arc::new(ground), mode, ctx })
+    }
+}
+
+impl Ground {
+    /// One's turn at the entries of a directory.
+    pub(crate) fn turn(&self, directory: Id) -> MutexGuard<'_, ()> {
+        self.lanes.0[directory.lane(LANES)].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Waiting {
+    pub(crate) fn left(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+impl Default for Lanes {
+    fn default() -> Self {
+        Self(std::array::from_fn(|_| Mutex::default()))
+    }
+}
+
+/// Says that whoever asked has left, when dropped.
+struct Left(Arc<AtomicBool>);
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// `path` as the file system spells it. What does not exist yet is taken as it is, below what does.
+fn canonical(path: &Path) -> io::Result<PathBuf> {
+    let path = std::path::absolute(path)?;
+    let mut missing = Vec::new();
+    let mut at = path.as_path();
+    loop {
+        match at.canonicalize() {
+            Ok(found) => return Ok(missing.iter().rev().fold(found, |path, name| path.join(name))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => match (at.parent(), at.file_name()) {
+                (Some(parent), Some(name)) => {
+                    missing.push(name);
+                    at = parent;
+                }
+                _ => return Err(error),
+            },
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn directory(path: &Path, source: io::Error) -> OpenError {
+    OpenError::Directory { path: path.to_owned(), source }
+}

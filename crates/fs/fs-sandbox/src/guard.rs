@@ -1,0 +1,136 @@
+//! What may not be touched, by identity: taken anew for every call, from the boundary that the mode means.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use fs::{FsError, Why};
+use rustix::fs::{PROC_SUPER_MAGIC, fstatfs};
+use rustix::io::Errno;
+use sandbox::{Boundary, Extent};
+
+use crate::asked::{Asked, folded, is_below, lexical, split};
+use crate::handle::{Handle, Id};
+
+/// A boundary's forbidden places as they are on the disk now. The handles keep their identities from being reused.
+pub(crate) struct Guard<'a> {
+    boundary: &'a Boundary,
+    /// Not read, nor anything below.
+    hidden: Vec<Handle>,
+    /// Not written, nor anything below.
+    trees: Vec<Handle>,
+    /// Not written.
+    entries: Vec<Handle>,
+    /// Names in a directory that may not come into being.
+    names: Vec<(Handle, String)>,
+}
+
+impl<'a> Guard<'a> {
+    /// What may not be read under `boundary`.
+    pub(crate) fn reading(boundary: &'a Boundary) -> Result<Self, Errno> {
+        let mut hidden = Vec::new();
+        for path in boundary.unreadable_roots() {
+            hidden.extend(existing(Handle::named(path))?);
+        }
+        Ok(Self { boundary, hidden, trees: Vec::new(), entries: Vec::new(), names: Vec::new() })
+    }
+
+    /// What may not be written under `boundary`.
+    pub(crate) fn writing(boundary: &'a Boundary) -> Result<Self, Errno> {
+        let mut guard = Self::reading(boundary)?;
+        for protected in boundary.protected() {
+            let (parent, name) = split(&protected.path);
+            let (Some(parent), Some(name)) = (existing(Handle::named(parent))?, name) else { continue };
+            let found = match protected.extent {
+                Extent::Tree => &mut guard.trees,
+                Extent::Entry => &mut guard.entries,
+            };
+            found.extend(existing(parent.entry(name))?);
+            found.extend(existing(Handle::named(&protected.path))?);
+            guard.names.push((parent, folded(name)));
+        }
+        Ok(guard)
+    }
+
+    /// Refuses what is forbidden by its text alone. The disk has the last word, but what is not there yet has no other.
+    pub(crate) fn text(&self, asked: &Asked, resolved: &Path) -> Result<(), FsError> {
+        let path = lexical(resolved);
+        for protected in self.boundary.protected() {
+            let hit = match protected.extent {
+                Extent::Tree => is_below(&path, &protected.path),
+                Extent::Entry => is_below(&path, &protected.path) && is_below(&protected.path, &path),
+            };
+            if hit {
+                let home = self.boundary.unreadable_roots().contains(&protected.path);
+                return Err(asked.denied(self.boundary.mode(), if home { Why::Home } else { Why::Protected }));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a directory that may not be looked into.
+    pub(crate) fn look_into(&self, asked: &Asked, directory: &Handle) -> Result<(), FsError> {
+        self.not_a_process(asked, directory)?;
+        let chain = directory.upwards().map_err(|error| asked.failed(error))?;
+        self.not_hidden(asked, &chain)
+    }
+
+    /// Refuses a directory in which nothing may be written: one that is not beneath `root`, is hidden or protected, or
+    /// is below what is.
+    pub(crate) fn write_into(&self, asked: &Asked, directory: &Handle, root: &Handle) -> Result<(), FsError> {
+        let chain = directory.upwards().map_err(|error| asked.failed(error))?;
+        self.not_hidden(asked, &chain)?;
+        if !chain.contains(&root.id()) {
+            return Err(asked.denied(self.boundary.mode(), Why::Outside));
+        }
+        if self.trees.iter().any(|tree| chain.contains(&tree.id())) {
+            return Err(asked.denied(self.boundary.mode(), Why::Protected));
+        }
+        Ok(())
+    }
+
+    /// Refuses a name in `directory` that may not be created or replaced, whatever is there.
+    pub(crate) fn name(&self, asked: &Asked, directory: &Handle, name: &OsStr) -> Result<(), FsError> {
+        let name = folded(name);
+        if self.names.iter().any(|(parent, guarded)| parent.id() == directory.id() && *guarded == name) {
+            return Err(asked.denied(self.boundary.mode(), Why::Protected));
+        }
+        Ok(())
+    }
+
+    /// Refuses an existing thing that may not be replaced, whatever it is called.
+    pub(crate) fn thing(&self, asked: &Asked, found: &Handle) -> Result<(), FsError> {
+        if self.trees.iter().chain(&self.entries).any(|guarded| guarded.id() == found.id()) {
+            return Err(asked.denied(self.boundary.mode(), Why::Protected));
+        }
+        Ok(())
+    }
+
+    /// Refuses what shows running processes, ours among them with its memory and environment.
+    pub(crate) fn not_a_process(&self, asked: &Asked, found: &Handle) -> Result<(), FsError> {
+        if !self.boundary.is_confined() {
+            return Ok(());
+        }
+        let system = fstatfs(found.file()).map_err(|error| asked.failed(error))?;
+        if system.f_type == PROC_SUPER_MAGIC {
+            return Err(asked.denied(self.boundary.mode(), Why::Process));
+        }
+        Ok(())
+    }
+
+    fn not_hidden(&self, asked: &Asked, chain: &[Id]) -> Result<(), FsError> {
+        if self.hidden.iter().any(|hidden| chain.contains(&hidden.id())) {
+            return Err(asked.denied(self.boundary.mode(), Why::Home));
+        }
+        Ok(())
+    }
+}
+
+/// Nothing where there is nothing that this process could reach by that name. Any other failure is one: a forbidden
+/// place that could not be looked at must not count as absent.
+fn existing(found: Result<Handle, Errno>) -> Result<Option<Handle>, Errno> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS | Errno::LOOP | Errno::NAMETOOLONG) => Ok(None),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,146 @@
+//! Looking: reading, listing, asking what something is. Links are followed, here rather than by the kernel, so that
+//! each directory on the way is checked before anything in it is opened.
+
+use std::ffi::{OsStr, OsString};
+use std::io::Read;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+
+use fs::{Entry, FileContent, FsError, Kind, Listing, MAX_FILE_BYTES, MAX_LIST_ENTRIES, Stat};
+use rustix::fs::{Dir, FileType};
+use rustix::io::Errno;
+use sandbox::Boundary;
+
+use crate::asked::{Asked, split};
+use crate::fence::Ground;
+use crate::guard::Guard;
+use crate::handle::{Handle, Id, Reach, kind};
+
+/// How many links a last name may lead through.
+const MAX_LINKS: usize = 40;
+
+/// What a path leads to.
+struct Found {
+    thing: Handle,
+    /// Its directory and name. None for a directory that was reached without one, such as `..`.
+    within: Option<(Handle, OsString)>,
+}
+
+impl Ground {
+    pub(crate) fn read(&self, asked: &Asked, boundary: &Boundary, max_bytes: u64) -> Result<FileContent, FsError> {
+        let found = self.find(asked, boundary)?;
+        let kind = found.thing.kind();
+        let (Kind::File, Some((directory, name))) = (kind, &found.within) else {
+            return Err(match kind {
+                Kind::Directory => FsError::IsADirectory(asked.shown.clone()),
+                _ => FsError::NotAFile { path: asked.shown.clone(), kind },
+            });
+        };
+        let bytes = content(asked, directory, name, &found.thing, max_bytes.min(MAX_FILE_BYTES))?;
+        Ok(FileContent { path: asked.shown.clone(), bytes })
+    }
+
+    pub(crate) fn stat(&self, asked: &Asked, boundary: &Boundary) -> Result<Stat, FsError> {
+        let thing = self.find(asked, boundary)?.thing;
+        let modified = thing.meta.modified().map_err(|error| asked.failed(error))?;
+        Ok(Stat { path: asked.shown.clone(), kind: thing.kind(), size: thing.meta.len(), modified })
+    }
+
+    pub(crate) fn list(&self, asked: &Asked, boundary: &Boundary, max: usize) -> Result<Listing, FsError> {
+        let directory = self.find(asked, boundary)?.thing;
+        if directory.kind() != Kind::Directory {
+            return Err(FsError::NotADirectory(asked.shown.clone()));
+        }
+        let max = max.min(MAX_LIST_ENTRIES);
+        let failed = |error: Errno| asked.failed(error);
+        let (mut entries, mut truncated) = (Vec::new(), false);
+        for entry in Dir::read_from(directory.entries().map_err(failed)?).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let name = entry.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            if entries.len() == max {
+                truncated = true;
+                break;
+            }
+            let kind = match entry.file_type() {
+                FileType::RegularFile => Kind::File,
+                FileType::Directory => Kind::Directory,
+                FileType::Symlink => Kind::Symlink,
+                FileType::Fifo => Kind::Pipe,
+                FileType::Socket => Kind::Socket,
+                FileType::CharacterDevice | FileType::BlockDevice => Kind::Device,
+                FileType::Unknown => match directory.entry(&OsString::from_vec(name.to_bytes().to_vec())) {
+                    Ok(thing) => thing.kind(),
+                    Err(Errno::NOENT) => continue,
+                    Err(error) => return Err(failed(error)),
+                },
+            };
+            entries.push(Entry { name: name.to_string_lossy().into_owned(), kind });
+        }
+        entries.sort();
+        Ok(Listing { path: asked.shown.clone(), entries, truncated })
+    }
+
+    fn find(&self, asked: &Asked, boundary: &Boundary) -> Result<Found, FsError> {
+        let failed = |error: Errno| match error {
+            Errno::LOOP if boundary.is_confined() => asked.denied(boundary.mode(), fs::Why::Symlink),
+            error => asked.failed(error),
+        };
+        let guard = Guard::reading(boundary).map_err(failed)?;
+        let reach = if boundary.is_confined() { Reach::Named } else { Reach::Any };
+        let mut path: PathBuf = asked.full.strip_prefix(self.workspace.root()).unwrap_or(&asked.full).to_owned();
+        let mut from = None;
+        for _ in 0..MAX_LINKS {
+            let start = from.as_ref().unwrap_or(&self.root);
+            let (parent, name) = split(&path);
+            let directory = start.directory(parent, reach).map_err(failed)?;
+            guard.look_into(asked, &directory)?;
+            let Some(name) = name else {
+                return Ok(Found { thing: directory, within: None });
+            };
+            let thing = directory.entry(name).map_err(failed)?;
+            match thing.kind() {
+                Kind::Symlink => {
+                    let target = rustix::fs::readlinkat(directory.file(), name, Vec::new()).map_err(failed)?;
+                    path = PathBuf::from(OsString::from_vec(target.into_bytes()));
+                    from = Some(directory);
+                }
+                kind => {
+                    guard.not_a_process(asked, &thing)?;
+                    if kind == Kind::Directory {
+                        guard.look_into(asked, &thing)?;
+                    }
+                    return Ok(Found { thing, within: Some((directory, name.to_owned())) });
+                }
+            }
+        }
+        Err(failed(Errno::LOOP))
+    }
+}
+
+/// The content of a regular file that was found as `name` in `directory` and is opened only if it still is that one.
+pub(crate) fn content(
+    asked: &Asked,
+    directory: &Handle,
+    name: &OsStr,
+    found: &Handle,
+    limit: u64,
+) -> Result<Vec<u8>, FsError> {
+    let mut file = directory.reader(name).map_err(|error| asked.failed(error))?;
+    let meta = file.metadata().map_err(|error| asked.failed(error))?;
+    if Id::of(&meta) != found.id() || kind(&meta) != Kind::File {
+        return Err(FsError::Changed(asked.shown.clone()));
+    }
+    let too_large = |size| FsError::TooLarge { path: asked.shown.clone(), size, limit };
+    if meta.len() > limit {
+        return Err(too_large(meta.len()));
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(meta.len()).unwrap_or(0));
+    file.by_ref().take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(|error| asked.failed(error))?;
+    if bytes.len() as u64 > limit {
+        return Err(too_large(bytes.len() as u64));
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,190 @@
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use context::Boxed;
+use session::{Backing, Decoded, FlushError, Session, SessionId, Sessions, Snapshot, Vocabulary};
+
+use crate::{
+    Busy, CreateError, Damage, ListError, NotFound, OpenError, Opened, ReadError, Reading, Row, SessionStore, Summary,
+};
+
+/// Keeps sessions in memory, as text, for tests and for programs that need nothing after they end. Clones are the
+/// same store.
+#[derive(Clone, Default)]
+pub struct MemoryStore(Arc<Mutex<BTreeMap<SessionId, Kept>>>);
+
+#[derive(Default)]
+struct Kept {
+    text: String,
+    modified: u64,
+    leased: bool,
+}
+
+struct Memory {
+    store: MemoryStore,
+    session: SessionId,
+    written: Mutex<Written>,
+}
+
+/// How far the text has come.
+struct Written {
+    events: u64,
+    /// Whether a flush was ever asked for.
+    asked: bool,
+    leased: bool,
+}
+
+impl MemoryStore {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<SessionId, Kept>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lease(&self, id: SessionId) -> Result<(), Busy> {
+        match std::mem::replace(&mut self.lock().entry(id).or_default().leased, true) {
+            true => Err(Busy { id, holder: Some(std::process::id()) }),
+            false => Ok(()),
+        }
+    }
+
+    fn unlease(&self, id: SessionId) {
+        let mut kept = self.lock();
+        if let Some(entry) = kept.get_mut(&id) {
+            entry.leased = false;
+            if entry.text.is_empty() {
+                kept.remove(&id);
+            }
+        }
+    }
+
+    /// Leased from here on, whatever becomes of it.
+    fn backing(&self, session: SessionId, events: u64) -> Arc<Memory> {
+        let written = Mutex::new(Written { events, asked: events > 0, leased: true });
+        Arc::new(Memory { store: self.clone(), session, written })
+    }
+
+    fn decode(&self, vocabulary: &Vocabulary, id: SessionId) -> Result<(Decoded, Option<u32>), ReadError> {
+        let (text, leased) = match self.lock().get(&id) {
+            Some(kept) if !kept.text.is_empty() => (kept.text.clone(), kept.leased),
+            _ => return Err(NotFound { id, place: self.place(id) }.into()),
+        };
+        let decoded = vocabulary.decode(text).map_err(|error| Damage::decoding(self.place(id), error))?;
+        Ok((decoded, leased.then(std::process::id)))
+    }
+}
+
+#[async_trait]
+impl SessionStore for MemoryStore {
+    async fn create(&self, session: &Session) -> Result<(), CreateError> {
+        let id = session.id();
+        self.lease(id)?;
+        let backing = self.backing(id, 0);
+        if self.lock().get(&id).is_some_and(|kept| !kept.text.is_empty()) {
+            return Err(CreateError::Exists { place: self.place(id) });
+        }
+        Ok(session.attach(backing)?)
+    }
+
+    async fn open(&self, sessions: &Arc<Sessions>, id: SessionId) -> Result<Opened, OpenError> {
+        if !self.lock().contains_key(&id) {
+            return Err(NotFound { id, place: self.place(id) }.into());
+        }
+        self.lease(id)?;
+        let backing = self.backing(id, 0);
+        let (decoded, _) = self.decode(&sessions.vocabulary(), id)?;
+        backing.lock().events = decoded.log().len();
+        backing.lock().asked = true;
+        let opened = Opened::resume(sessions, decoded).map_err(|error| OpenError::resuming(self.place(id), error))?;
+        opened.session.attach(backing).expect("a session that was just resumed is kept nowhere");
+        Ok(opened)
+    }
+
+    async fn read(&self, vocabulary: &Arc<Vocabulary>, id: SessionId) -> Result<Reading, ReadError> {
+        let (decoded, holder) = self.decode(vocabulary, id)?;
+        Ok(Reading { decoded, torn: 0, holder })
+    }
+
+    async fn list(&self, vocabulary: &Arc<Vocabulary>) -> Result<Vec<Row>, ListError> {
+        let kept = |(id, kept): (&SessionId, &Kept)| (!kept.text.is_empty()).then_some((*id, kept.modified));
+        let ids: Vec<(SessionId, u64)> = self.lock().iter().filter_map(kept).collect();
+        let row = |(id, modified): (SessionId, u64)| {
+            let found = self.decode(vocabulary, id).map(|(decoded, holder)| {
+                let (header, log) = (decoded.log().header().clone(), decoded.log());
+                let first = log.events_from(header.seed_length()).take(Summary::FIRST).cloned().collect();
+                let bytes = self.lock().get(&id).map_or(0, |kept| kept.text.len() as u64);
+                Summary { header, first, bytes, modified, holder }
+            });
+            Row { id, found }
+        };
+        Ok(ids.into_iter().map(row).collect())
+    }
+
+    fn place(&self, id: SessionId) -> String {
+        format!("memory:{id}")
+    }
+}
+
+impl std::fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "MemoryStore({} sessions)", self.lock().len())
+    }
+}
+
+impl Memory {
+    fn lock(&self) -> MutexGuard<'_, Written> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self, log: &Snapshot) -> Result<(), FlushError> {
+        let mut written = self.lock();
+        if !written.leased {
+            return Err(FlushError { message: "it was let go of before".into(), full: false });
+        }
+        let mut lines = Vec::new();
+        if !std::mem::replace(&mut written.asked, true) {
+            serde_json::to_writer(&mut lines, &**log.header()).expect("a header serializes to memory");
+            lines.push(b'\n');
+        }
+        for event in log.events_from(written.events) {
+            event.write(&mut lines);
+            lines.push(b'\n');
+        }
+        written.events = written.events.max(log.len());
+        let mut kept = self.store.lock();
+        let kept = kept.entry(self.session).or_default();
+        kept.text.push_str(std::str::from_utf8(&lines).expect("JSON is UTF-8"));
+        kept.modified = log.events().last().map_or(log.header().created_at(), |event| event.time());
+        Ok(())
+    }
+
+    fn let_go(&self) {
+        if std::mem::replace(&mut self.lock().leased, false) {
+            self.store.unlease(self.session);
+        }
+    }
+}
+
+impl Backing for Memory {
+    fn hint(&self, _: &Snapshot) {}
+
+    fn flush(&self, log: Snapshot) -> Boxed<'static, Result<(), FlushError>> {
+        let result = self.write(&log);
+        Box::pin(std::future::ready(result))
+    }
+
+    fn close(&self, log: Snapshot) -> Boxed<'static, Result<(), FlushError>> {
+        let (leased, asked) = {
+            let written = self.lock();
+            (written.leased, written.asked)
+        };
+        let result = if leased && asked { self.write(&log) } else { Ok(()) };
+        self.let_go();
+        Box::pin(std::future::ready(result))
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        self.let_go();
+    }
+}

@@ -1,0 +1,81 @@
+//! The project's own checks: `cargo xtask ci` is what a change has to pass.
+//!
+//! *Owns:* the order of the checks, the rules about how crates depend on each other, notes, promises, snapshots, house rules.
+//! *Never:* behaviour of the product; a network access of its own (the cargo commands it runs may need one).
+//!
+//! A check is a pure function from what is on disk to a list of complaints, so that its tests can show it failing.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool talks on its streams")]
+
+mod bench;
+mod ci;
+mod family;
+mod graph;
+mod house;
+mod notes;
+mod picture;
+mod process;
+mod promises;
+mod rustdoc;
+mod snapshots;
+mod workspace;
+
+use std::process::ExitCode;
+
+use anyhow::bail;
+use workspace::Workspace;
+
+const HELP: &str = "\
+usage: cargo xtask <command>
+
+  ci                       everything that a change has to pass, stopping at the first failure
+  graph [--write]          who may depend on whom; --write redraws the picture in crates/README.md
+  notes [--promises] [--require]
+                           the form of the notes; which test proves which promise; fail if one is unproven
+  snapshots [--update]     every scenario has its snapshots, none is pending; --update records them again
+  house                    file lengths, unfinished work, machine paths, what every crate says of itself
+  bench [ARGS]             every benchmark; ARGS go to `cargo bench`";
+
+fn main() -> ExitCode {
+    if rustdoc::is_wanted() {
+        return rustdoc::run();
+    }
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match run(&args) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &[&str]) -> anyhow::Result<ExitCode> {
+    match args {
+        ["ci"] => return Ok(ci::run()),
+        ["graph"] => graph::run(&Workspace::load()?, graph::Picture::Check)?,
+        ["graph", "--write"] => graph::run(&Workspace::load()?, graph::Picture::Write)?,
+        ["notes", flags @ ..] => notes::run(&Workspace::load()?, &notes::Ask::parse(flags)?)?,
+        ["snapshots"] => snapshots::check(&Workspace::load()?)?,
+        ["snapshots", "--update"] => snapshots::update(&Workspace::load()?)?,
+        ["house"] => house::run(&Workspace::load()?)?,
+        ["bench", rest @ ..] => bench::run(&Workspace::load()?, rest)?,
+        [] | ["help" | "--help" | "-h"] => println!("{HELP}"),
+        other => bail!("no such command: `{}`\n\n{HELP}", other.join(" ")),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints what a check found, and fails if it found anything.
+fn report(check: &str, complaints: &[String], fine: &str) -> anyhow::Result<()> {
+    for complaint in complaints {
+        println!("{check}: {complaint}");
+    }
+    match complaints.len() {
+        0 => println!("{check}: {fine}"),
+        1 => bail!("{check}: one complaint"),
+        n => bail!("{check}: {n} complaints"),
+    }
+    Ok(())
+}

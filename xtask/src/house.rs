@@ -16,7 +16,7 @@ const PAGES: [&str; 3] = ["README.md", "CHANGELOG.md", "LICENSE"];
 const UNFINISHED: [&str; 3] = [concat!("to", "do!("), concat!("unimple", "mented!("), concat!("FIX", "ME")];
 
 /// Where only one machine keeps things.
-const PLACES: [&str; 4] = [concat!("/ro", "ot/"), concat!("/wo", "rk/"), concat!("/ho", "me/"), concat!("/Us", "ers/")];
+const PLACES: [&str; 3] = [concat!("/ro", "ot/"), concat!("/wo", "rk/"), concat!("/Us", "ers/")];
 
 /// Where packages come from is for a machine to configure, not for the repository.
 const REGISTRIES: [&str; 7] = [

@@ -7,6 +7,7 @@ use context::{BoxError, Closing, Ctx, Realm, Registration, Scope, Stop};
 use futures_util::FutureExt as _;
 use llm::{Route, Sampling};
 use session::{FlushError, Session, SessionId};
+use session_store::SessionStore;
 use tokio::sync::oneshot;
 
 use crate::{Agent, AgentDriver, AgentRef, Driven, Input, Receipt, SendError};
@@ -53,7 +54,7 @@ pub enum CreateError {
     #[error("the owner is closing")]
     OwnerClosing,
     /// A step of the set-up failed.
-    #[error("the agent could not be set up")]
+    #[error("the agent could not be set up: {0}")]
     Setup(#[source] BoxError),
     /// The same session is live already.
     #[error("an agent for this session is live")]
@@ -62,8 +63,8 @@ pub enum CreateError {
     #[error("no agent driver is provided: the composition lacks the agent loop")]
     NoDriver,
     /// The session could not be kept.
-    #[error("the session cannot be kept")]
-    Store(#[source] BoxError),
+    #[error("the session cannot be kept: {0}")]
+    Store(#[from] session_store::CreateError),
     /// The first events could not be made durable.
     #[error(transparent)]
     Flush(#[from] FlushError),
@@ -124,7 +125,8 @@ impl Agents {
         self.home.realm()
     }
 
-    /// Creates an agent that `owner` closes: all of it, or nothing that anyone has seen.
+    /// Creates an agent that `owner` closes: all of it, or nothing that anyone has seen. Where a store is provided, the
+    /// session is kept there, and its first events are durable before anyone can see the agent.
     ///
     /// The work runs in the agent's own task from the call on. Dropping the future at any point rolls back: the task
     /// finds nobody to hand the [`Agent`] to, and a dropped `Agent` closes its scope.
@@ -198,6 +200,11 @@ async fn publish(
 ) -> Result<Option<Receipt>, CreateError> {
     if lock(live).contains_key(&agent.id()) {
         return Err(CreateError::AlreadyLive);
+    }
+    if let Some(store) = home.get::<dyn SessionStore>()
+        && !agent.session().is_backed()
+    {
+        store.create(agent.session()).await?;
     }
     for (_, step) in home.all_named::<dyn AgentSetup>() {
         step.set_up(agent).await.map_err(CreateError::Setup)?;

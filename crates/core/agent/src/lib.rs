@@ -40,6 +40,7 @@ mod driver;
 mod extend;
 mod handle;
 mod inbox;
+mod plugin;
 
 pub use agents::{AgentGone, AgentPublished, AgentSetup, Agents, CreateError, Profile, Spec};
 pub use driver::{AgentDriver, Driven, Opening};
@@ -49,3 +50,4 @@ pub use extend::{
 };
 pub use handle::{Agent, AgentRef, Inbox};
 pub use inbox::{Input, PENDING_LIMIT, Receipt, SendError, TurnOutcome};
+pub use plugin::AgentsPlugin;

@@ -81,7 +81,8 @@ impl Ctx {
                     continue;
                 }
                 Entry::Hook(what, hook) => {
-                    let hooked = self.0.runtime.spawn(OWNER.scope(self.clone(), hook()));
+                    // Called inside the task, so that its own panic is caught as well as its future's.
+                    let hooked = self.0.runtime.spawn(OWNER.scope(self.clone(), async move { hook().await }));
                     (what, hooked.await.unwrap_or_else(|panic| Err(panic.into())))
                 }
                 Entry::Task(what, stop, handle) => (what, join(stop, handle).await),
@@ -95,10 +96,10 @@ impl Ctx {
     }
 
     fn finish(&self, failures: Vec<Failure>) {
-        if let Some((parent, id)) = &self.0.parent {
-            parent.forget(*id);
-        }
         self.0.closed.set(failures.into()).expect("a scope closes once");
+        if let Some((parent, id)) = &self.0.parent {
+            parent.forget_closed(*id);
+        }
     }
 
     /// The newest entry. Sibling scopes at the top all begin to close, so a slow one holds up no other.

@@ -53,8 +53,10 @@ impl Realm {
         let inner = Arc::downgrade(&self.0);
         Ok(Registration::new(move || {
             if let Some(inner) = inner.upgrade() {
-                inner.slots.write().unwrap_or_else(PoisonError::into_inner).remove(&key);
+                let gone = inner.slots.write().unwrap_or_else(PoisonError::into_inner).remove(&key);
                 Realm(inner).changed();
+                // Only now: what the service does as it goes may use the realm.
+                drop(gone);
             }
         }))
     }

@@ -108,6 +108,11 @@ impl Scope {
         self.ctx.clone()
     }
 
+    /// Begins the closing and does not wait for it: cancels the tree now, withdraws in the background.
+    pub fn start_closing(&self) {
+        self.begin_close();
+    }
+
     fn new(
         name: &'static str,
         realm: Realm,
@@ -237,7 +242,7 @@ impl Ctx {
             let (answer, receiver) = oneshot::channel();
             let ctx = self.clone();
             let task = self.0.runtime.spawn_blocking(move || {
-                drop(answer.send(work()));
+                drop(answer.send(OWNER.sync_scope(ctx.clone(), work)));
                 ctx.forget(id);
                 Ok(())
             });
@@ -278,7 +283,49 @@ impl Ctx {
         drop(gone);
     }
 
+    /// Forgets a child that has closed. One that is closing itself takes the child off in its turn, with what failed.
+    pub(crate) fn forget_closed(&self, id: u64) {
+        let mut state = self.lock();
+        let gone = if state.closing { None } else { state.entries.remove(&id) };
+        drop(state);
+        drop(gone);
+    }
+
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
+    use super::*;
+
+    fn held(scope: &Ctx) -> usize {
+        scope.lock().entries.len()
+    }
+
+    #[tokio::test]
+    async fn what_has_ended_leaves_nothing_in_a_scope_that_goes_on() {
+        let app = Scope::root("app");
+        app.spawn("task", Stop::Join, async {}).unwrap();
+        app.spawn_fallible("fallible", Stop::Abort, async { Ok(()) }).unwrap();
+        drop(app.spawn_blocking("work", || ()).unwrap());
+        let child = app.child("closed").unwrap();
+        child.on_close("hook", async || Err("its closer is told".into())).unwrap();
+        drop(app.child("dropped").unwrap());
+        app.child("left").unwrap().leave();
+        assert_eq!(held(&app), 5, "the dropped one had nothing to wait for");
+        assert!(child.close().await.is_err());
+        let ended = timeout(Duration::from_secs(60), async {
+            while held(&app) > 1 {
+                tokio::task::yield_now().await;
+            }
+        });
+        ended.await.expect("only the scope that was left is still there");
+        app.close().await.expect("what a child failed at was told to who closed it");
     }
 }

@@ -1,17 +1,19 @@
 //! Reading a log: one pass, payloads that decide decoded at once, the others when somebody asks.
 
 use std::any::Any;
-use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use llm::Message;
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::envelope::Envelope;
 use crate::event::{Head, Record};
 use crate::vocabulary::Kind;
 use crate::{Event, Header, Snapshot, Vocabulary};
+
+/// How many unknown types are named. One is enough to refuse; a log made of others must not cost the square of them.
+const MOST_FOREIGN: usize = 32;
 
 /// A log as it was read. Only the decoder makes one, and only this can be resumed.
 #[derive(Clone)]
@@ -62,27 +64,21 @@ pub struct DamagedPayload {
     pub message: Box<str>,
 }
 
-#[derive(Deserialize)]
-struct Envelope<'a> {
-    seq: u64,
-    time: u64,
-    #[serde(borrow)]
-    r#type: Cow<'a, str>,
-    #[serde(default)]
-    ignorable: bool,
-    #[serde(borrow)]
-    data: &'a RawValue,
-}
-
 impl Decoded {
     /// What was read.
     pub fn log(&self) -> &Snapshot {
         &self.log
     }
 
-    /// Tags of events that forbid writing, since nobody here knows what they mean.
+    /// Tags of events that forbid writing, since nobody here knows what they mean: each once, the first 32 of them.
     pub fn foreign(&self) -> &[Box<str>] {
         &self.foreign
+    }
+
+    fn note_foreign(&mut self, tag: &str) {
+        if self.foreign.len() < MOST_FOREIGN && !self.foreign.iter().any(|noted| **noted == *tag) {
+            self.foreign.push(tag.into());
+        }
     }
 }
 
@@ -106,8 +102,8 @@ impl Vocabulary {
             if head.seq != expected {
                 return Err(DecodeError::Gap { line, found: head.seq, expected });
             }
-            if head.kind.is_none() && !head.ignorable && !decoded.foreign.iter().any(|tag| **tag == *event.tag()) {
-                decoded.foreign.push(event.tag().into());
+            if head.kind.is_none() && !head.ignorable {
+                decoded.note_foreign(event.tag());
             }
             decoded.log.push(event);
         }
@@ -120,17 +116,29 @@ impl Vocabulary {
     }
 
     fn event(&self, text: &Arc<str>, line: Range<usize>) -> serde_json::Result<Event> {
-        let Envelope { seq, time, r#type, ignorable, data } = serde_json::from_str(&text[line.clone()])?;
-        let Some(kind) = self.kind(&r#type) else {
-            let head = Head { seq, time, ignorable, kind: None };
-            return Ok(Event::of(Unknown { head, tag: (*r#type).into(), text: text.clone(), line }));
-        };
-        let payload = OnceLock::new();
-        if kind.decisive {
-            payload.set(Ok((kind.decode)(data.get())?)).unwrap_or_else(|_| unreachable!("just made"));
+        let whole = &text[line.clone()];
+        if let Some(ours) = Envelope::ours(whole)
+            && let Ok(event) = self.event_in(ours, text, line.clone())
+        {
+            return Ok(event);
         }
-        let start = data.get().as_ptr() as usize - text.as_ptr() as usize;
-        let data = start..start + data.get().len();
+        // Other forms, and whatever is wrong with this one.
+        self.event_in(Envelope::parse(whole)?, text, line)
+    }
+
+    fn event_in(&self, envelope: Envelope<'_>, text: &Arc<str>, line: Range<usize>) -> serde_json::Result<Event> {
+        let Envelope { seq, time, tag, ignorable, data } = envelope;
+        let kind = self.kind(&tag);
+        let payload = match kind {
+            Some(kind) if kind.decisive => OnceLock::from(Ok((kind.decode)(data)?)),
+            _ => serde_json::from_str::<&RawValue>(data).map(|_| OnceLock::new())?,
+        };
+        let Some(kind) = kind else {
+            let head = Head { seq, time, ignorable, kind: None };
+            return Ok(Event::of(Unknown { head, tag: (*tag).into(), text: text.clone(), line }));
+        };
+        let start = data.as_ptr() as usize - text.as_ptr() as usize;
+        let data = start..start + data.len();
         Ok(Event::of(Replayed { seq, time, ignorable, kind, text: text.clone(), line, data, payload }))
     }
 }

@@ -1,7 +1,7 @@
 //! What was left open is closed: when a log is opened after a crash, and when whoever ran a turn failed in the middle of
 //! it. Nothing is truncated.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use llm::Content;
@@ -21,8 +21,9 @@ pub(crate) struct Closing {
 /// What is open behind the last closed turn, to be closed for `reason`, with `why` as the answer of calls without one.
 pub(crate) fn closing_events(log: &Snapshot, reason: &TurnReason, why: &str) -> Result<Closing, DamagedPayload> {
     let mut closing = Closing { results: Vec::new(), step: None, turn: None };
+    // By step too, and counted: some models use the same ids again in every response.
     let mut unanswered: Vec<(u32, u32, Arc<str>)> = Vec::new();
-    let mut answered: HashSet<Arc<str>> = HashSet::new();
+    let mut answers: HashMap<(u32, u32, Arc<str>), usize> = HashMap::new();
     for event in log.events_from(log.closed_len()) {
         if let Some(TurnStart { turn }) = event.decode()? {
             closing.turn = Some(TurnEnd { turn: *turn, reason: reason.clone() });
@@ -33,10 +34,16 @@ pub(crate) fn closing_events(log: &Snapshot, reason: &TurnReason, why: &str) -> 
         } else if let Some(AssistantMessage { turn, step, message, .. }) = event.decode()? {
             unanswered.extend(message.tool_calls().map(|call| (*turn, *step, call.call_id.clone())));
         } else if let Some(result) = event.decode::<ToolReturned>()? {
-            answered.insert(result.call_id.clone());
+            *answers.entry((result.turn, result.step, result.call_id.clone())).or_default() += 1;
         }
     }
-    unanswered.retain(|(_, _, call_id)| !answered.contains(call_id));
+    unanswered.retain(|call| match answers.get_mut(call) {
+        Some(left @ 1..) => {
+            *left -= 1;
+            false
+        }
+        Some(0) | None => true,
+    });
     closing.results =
         unanswered.into_iter().map(|(turn, step, call_id)| interrupted(turn, step, call_id, why)).collect();
     Ok(closing)

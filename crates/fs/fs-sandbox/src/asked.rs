@@ -42,7 +42,11 @@ impl Asked {
             let names_directory = path.ends_with('/') || matches!(path.rsplit('/').next(), Some("." | ".."));
             return Ok(Self { operation, full, shown, names_directory });
         };
-        Err(FsError::InvalidPath { path: path.chars().take(SHOWN_CHARS).collect(), why })
+        Err(invalid(path, why))
+    }
+
+    pub(crate) fn invalid(&self, why: &'static str) -> FsError {
+        invalid(&self.shown.to_string_lossy(), why)
     }
 
     pub(crate) fn denied(&self, mode: Mode, why: fs::Why) -> FsError {
@@ -58,13 +62,14 @@ impl Asked {
             Some(Errno::NOTDIR) => FsError::NotADirectory(self.shown.clone()),
             Some(Errno::ISDIR) => FsError::IsADirectory(self.shown.clone()),
             Some(Errno::NOSPC | Errno::DQUOT) => FsError::Full(self.shown.clone()),
-            Some(Errno::NAMETOOLONG) => {
-                let path = self.shown.to_string_lossy().chars().take(SHOWN_CHARS).collect();
-                FsError::InvalidPath { path, why: "it is longer than this file system takes" }
-            }
+            Some(Errno::NAMETOOLONG) => self.invalid("it is longer than this file system takes"),
             _ => FsError::Io { operation: self.operation, path: self.shown.clone(), source },
         }
     }
+}
+
+fn invalid(path: &str, why: &'static str) -> FsError {
+    FsError::InvalidPath { path: path.chars().take(SHOWN_CHARS).collect(), why }
 }
 
 /// `path` without `.` and `..`, by its text alone.
@@ -129,6 +134,20 @@ mod tests {
         let below = |path: &str, top: &str| is_below(Path::new(path), Path::new(top));
         assert!(below("/w/.git/hooks/x", "/w/.GIT/Hooks") && below("/w/a", "/w/a"));
         assert!(!below("/w/.git/hooks2", "/w/.git/hooks") && !below("/w/.git", "/w/.git/hooks"));
+    }
+
+    #[test]
+    fn what_the_machine_says_keeps_its_meaning() {
+        use rustix::io::Errno;
+        let asked = Asked::new(Operation::Write, Path::new("/w"), "a").unwrap();
+        let said = |error: Errno| asked.failed(error).to_string();
+        assert_eq!(said(Errno::NOENT), "no such file or directory: /w/a");
+        assert_eq!(said(Errno::ISDIR), "is a directory: /w/a");
+        assert!(matches!(asked.failed(Errno::NOTDIR), FsError::NotADirectory(_)));
+        assert!(matches!(asked.failed(Errno::NOSPC), FsError::Full(_)));
+        assert!(matches!(asked.failed(Errno::DQUOT), FsError::Full(_)));
+        assert!(matches!(asked.failed(Errno::NAMETOOLONG), FsError::InvalidPath { .. }));
+        assert!(said(Errno::ACCESS).starts_with("cannot write /w/a: Permission denied"));
     }
 
     #[test]

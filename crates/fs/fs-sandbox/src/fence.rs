@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use context::Ctx;
 use fs::{Change, FileContent, FileSystem, FsError, Listing, Stat, WriteOutcome};
+use rustix::io::Errno;
 use sandbox::{Boundary, Grant, Mode, ModeSource, Operation, Workspace, effective};
 
 use crate::asked::Asked;
@@ -60,7 +61,7 @@ pub(crate) struct Writable {
     pub(crate) handle: Handle,
 }
 
-struct Lanes([Mutex<()>; LANES]);
+pub(crate) struct Lanes([Mutex<()>; LANES]);
 
 /// Whether whoever asked still waits. Nothing is put in place for someone who left.
 pub(crate) struct Waiting(Arc<AtomicBool>);
@@ -145,7 +146,13 @@ impl Fences {
     ///
     /// [`OpenError::Directory`], and [`OpenError::Unsupported`] on a kernel that cannot hold the fence.
     pub fn open(&self, workspace: Workspace, mode: Arc<dyn ModeSource>, ctx: Ctx) -> Result<Fence, OpenError> {
-        let given = workspace;
+        let ground = Ground::open(workspace, self.lanes.clone())?;
+        Ok(Fence { ground: Arc::new(ground), mode, ctx })
+    }
+}
+
+impl Ground {
+    pub(crate) fn open(given: Workspace, lanes: Arc<Lanes>) -> Result<Self, OpenError> {
         let workspace = given.try_map(|path| canonical(path).map_err(|error| directory(path, error)))?;
         let hold = |spelled: &Path, path: &Path| {
             let handle = Handle::root(path).map_err(|error| directory(path, error.into()))?;
@@ -158,12 +165,14 @@ impl Fences {
         }
         let root = Handle::root(workspace.root()).map_err(|error| directory(workspace.root(), error.into()))?;
         can_resolve_beneath(&root).map_err(OpenError::Unsupported)?;
-        let ground = Ground { workspace, root, writable, lanes: self.lanes.clone() };
-        Ok(Fence { ground: Arc::new(ground), mode, ctx })
+        Ok(Self { workspace, root, writable, lanes })
     }
-}
 
-impl Ground {
+    /// What an absolute path leads to. What is below the root is found from its handle, also when it was renamed.
+    pub(crate) fn named(&self, path: &Path) -> Result<Handle, Errno> {
+        self.root.thing(path.strip_prefix(self.workspace.root()).unwrap_or(path))
+    }
+
     /// One's turn at the entries of a directory.
     pub(crate) fn turn(&self, directory: Id) -> MutexGuard<'_, ()> {
         self.lanes.0[directory.lane(LANES)].lock().unwrap_or_else(PoisonError::into_inner)

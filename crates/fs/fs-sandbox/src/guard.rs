@@ -9,6 +9,7 @@ use rustix::io::Errno;
 use sandbox::{Boundary, Extent};
 
 use crate::asked::{Asked, folded, is_below, lexical, split};
+use crate::fence::Ground;
 use crate::handle::{Handle, Id};
 
 /// A boundary's forbidden places as they are on the disk now. The handles keep their identities from being reused.
@@ -26,42 +27,41 @@ pub(crate) struct Guard<'a> {
 
 impl<'a> Guard<'a> {
     /// What may not be read under `boundary`.
-    pub(crate) fn reading(boundary: &'a Boundary) -> Result<Self, Errno> {
+    pub(crate) fn reading(boundary: &'a Boundary, ground: &Ground) -> Result<Self, Errno> {
         let mut hidden = Vec::new();
         for path in boundary.unreadable_roots() {
-            hidden.extend(existing(Handle::named(path))?);
+            hidden.extend(existing(ground.named(path))?);
         }
         Ok(Self { boundary, hidden, trees: Vec::new(), entries: Vec::new(), names: Vec::new() })
     }
 
     /// What may not be written under `boundary`.
-    pub(crate) fn writing(boundary: &'a Boundary) -> Result<Self, Errno> {
-        let mut guard = Self::reading(boundary)?;
+    pub(crate) fn writing(boundary: &'a Boundary, ground: &Ground) -> Result<Self, Errno> {
+        let mut guard = Self::reading(boundary, ground)?;
         for protected in boundary.protected() {
             let (parent, name) = split(&protected.path);
-            let (Some(parent), Some(name)) = (existing(Handle::named(parent))?, name) else { continue };
+            let (Some(parent), Some(name)) = (existing(ground.named(parent))?, name) else { continue };
             let found = match protected.extent {
                 Extent::Tree => &mut guard.trees,
                 Extent::Entry => &mut guard.entries,
             };
-            found.extend(existing(parent.entry(name))?);
-            found.extend(existing(Handle::named(&protected.path))?);
+            found.extend(existing(ground.named(&protected.path))?);
             guard.names.push((parent, folded(name)));
         }
         Ok(guard)
     }
 
     /// Refuses what is forbidden by its text alone. The disk has the last word, but what is not there yet has no other.
-    pub(crate) fn text(&self, asked: &Asked, resolved: &Path) -> Result<(), FsError> {
+    pub(crate) fn text(boundary: &Boundary, asked: &Asked, resolved: &Path) -> Result<(), FsError> {
         let path = lexical(resolved);
-        for protected in self.boundary.protected() {
+        for protected in boundary.protected() {
             let hit = match protected.extent {
                 Extent::Tree => is_below(&path, &protected.path),
                 Extent::Entry => is_below(&path, &protected.path) && is_below(&protected.path, &path),
             };
             if hit {
-                let home = self.boundary.unreadable_roots().contains(&protected.path);
-                return Err(asked.denied(self.boundary.mode(), if home { Why::Home } else { Why::Protected }));
+                let home = boundary.unreadable_roots().contains(&protected.path);
+                return Err(asked.denied(boundary.mode(), if home { Why::Home } else { Why::Protected }));
             }
         }
         Ok(())
@@ -106,11 +106,11 @@ impl<'a> Guard<'a> {
     }
 
     /// Refuses what shows running processes, ours among them with its memory and environment.
-    pub(crate) fn not_a_process(&self, asked: &Asked, found: &Handle) -> Result<(), FsError> {
+    fn not_a_process(&self, asked: &Asked, directory: &Handle) -> Result<(), FsError> {
         if !self.boundary.is_confined() {
             return Ok(());
         }
-        let system = fstatfs(found.file()).map_err(|error| asked.failed(error))?;
+        let system = fstatfs(directory.file()).map_err(|error| asked.failed(error))?;
         if system.f_type == PROC_SUPER_MAGIC {
             return Err(asked.denied(self.boundary.mode(), Why::Process));
         }
@@ -132,5 +132,31 @@ fn existing(found: Result<Handle, Errno>) -> Result<Option<Handle>, Errno> {
         Ok(found) => Ok(Some(found)),
         Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS | Errno::LOOP | Errno::NAMETOOLONG) => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use sandbox::{Mode, Operation, Workspace};
+
+    use super::*;
+
+    /// The kernel's word is not the only one: a handle that left the root is refused too.
+    #[test]
+    fn a_directory_that_is_not_beneath_the_root_is_refused_by_what_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().canonicalize().unwrap();
+        std::fs::create_dir_all(top.join("ws/sub")).unwrap();
+        let ground = Ground::open(Workspace::new(top.join("ws")), Arc::default()).unwrap();
+        let boundary = ground.workspace.boundary(Mode::WorkspaceWrite);
+        let guard = Guard::writing(&boundary, &ground).unwrap();
+        let asked = Asked::new(Operation::Write, &top.join("ws"), "sub/x").unwrap();
+        let sub = Handle::root(&top.join("ws/sub")).unwrap();
+        let check = || guard.write_into(&asked, &sub, &ground.root);
+        assert!(check().is_ok());
+        std::fs::rename(top.join("ws/sub"), top.join("moved")).unwrap();
+        assert!(matches!(check(), Err(FsError::Denied(_, Why::Outside))));
     }
 }

@@ -64,9 +64,10 @@ impl Handle {
         Self::hold(open(&self.file, path, OFlags::PATH | OFlags::DIRECTORY, reach.flags())?)
     }
 
-    /// What `path` leads to, links followed.
-    pub(crate) fn named(path: &Path) -> Result<Self, Errno> {
-        Self::hold(open(CWD, path, OFlags::PATH, ResolveFlags::empty())?)
+    /// What `path` leads to from here, links followed, wherever it is.
+    pub(crate) fn thing(&self, path: &Path) -> Result<Self, Errno> {
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        Self::hold(open(&self.file, path, OFlags::PATH, ResolveFlags::empty())?)
     }
 
     /// The entry `name` of this directory, itself where it is a link.
@@ -182,5 +183,15 @@ mod tests {
         assert_eq!(chain.last(), Some(&Handle::root(Path::new("/")).unwrap().id()));
         assert_eq!(chain[1], Handle::root(&dir.path().join("a")).unwrap().id());
         assert_eq!(chain.len(), deep.canonicalize().unwrap().components().count());
+    }
+
+    #[test]
+    fn a_link_is_not_opened_for_reading() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("file"), "x").unwrap();
+        std::os::unix::fs::symlink("file", dir.path().join("link")).unwrap();
+        let handle = Handle::root(dir.path()).unwrap();
+        assert!(handle.reader(OsStr::new("file")).is_ok());
+        assert_eq!(handle.reader(OsStr::new("link")).unwrap_err(), Errno::LOOP);
     }
 }

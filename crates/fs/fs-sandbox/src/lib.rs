@@ -39,7 +39,9 @@ mod asked;
 mod fence;
 mod guard;
 mod handle;
+mod plugin;
 mod read;
 mod write;
 
 pub use fence::{Fence, Fences, OpenError};
+pub use plugin::{Config, FsSandboxPlugin};

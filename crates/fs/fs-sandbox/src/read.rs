@@ -88,7 +88,7 @@ impl Ground {
             Errno::LOOP if boundary.is_confined() => asked.denied(boundary.mode(), fs::Why::Symlink),
             error => asked.failed(error),
         };
-        let guard = Guard::reading(boundary).map_err(failed)?;
+        let guard = Guard::reading(boundary, self).map_err(failed)?;
         let reach = if boundary.is_confined() { Reach::Named } else { Reach::Any };
         let mut path: PathBuf = asked.full.strip_prefix(self.workspace.root()).unwrap_or(&asked.full).to_owned();
         let mut from = None;
@@ -108,7 +108,6 @@ impl Ground {
                     from = Some(directory);
                 }
                 kind => {
-                    guard.not_a_process(asked, &thing)?;
                     if kind == Kind::Directory {
                         guard.look_into(asked, &thing)?;
                     }
@@ -116,7 +115,7 @@ impl Ground {
                 }
             }
         }
-        Err(failed(Errno::LOOP))
+        Err(asked.failed(Errno::LOOP))
     }
 }
 
@@ -128,7 +127,11 @@ pub(crate) fn content(
     found: &Handle,
     limit: u64,
 ) -> Result<Vec<u8>, FsError> {
-    let mut file = directory.reader(name).map_err(|error| asked.failed(error))?;
+    let mut file = directory.reader(name).map_err(|error| match error {
+        // It was a regular file a moment ago: now it is gone, a link, or a socket.
+        Errno::NOENT | Errno::LOOP | Errno::NXIO => FsError::Changed(asked.shown.clone()),
+        error => asked.failed(error),
+    })?;
     let meta = file.metadata().map_err(|error| asked.failed(error))?;
     if Id::of(&meta) != found.id() || kind(&meta) != Kind::File {
         return Err(FsError::Changed(asked.shown.clone()));
@@ -143,4 +146,27 @@ pub(crate) fn content(
         return Err(too_large(bytes.len() as u64));
     }
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use sandbox::Operation;
+
+    use super::*;
+
+    #[test]
+    fn what_was_found_is_what_is_read_or_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let asked = Asked::new(Operation::Read, dir.path(), "file").unwrap();
+        let handle = Handle::root(dir.path()).unwrap();
+        std::fs::write(dir.path().join("file"), "mine").unwrap();
+        let found = handle.entry(OsStr::new("file")).unwrap();
+        let read = || content(&asked, &handle, OsStr::new("file"), &found, 10);
+        assert_eq!(read().unwrap(), b"mine");
+        std::fs::write(dir.path().join("other"), "theirs").unwrap();
+        std::fs::rename(dir.path().join("other"), dir.path().join("file")).unwrap();
+        assert!(matches!(read(), Err(FsError::Changed(_))));
+        std::fs::remove_file(dir.path().join("file")).unwrap();
+        assert!(matches!(read(), Err(FsError::Changed(_))));
+    }
 }

@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Write;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use fs::{Change, FsError, Kind, MAX_FILE_BYTES, MAX_PREVIOUS_BYTES, Previous, Why, WriteOutcome};
 use rustix::fs::{
@@ -41,7 +41,6 @@ struct Writing<'a> {
     ground: &'a Ground,
     asked: &'a Asked,
     boundary: &'a Boundary,
-    guard: Guard<'a>,
     reach: Reach,
 }
 
@@ -64,15 +63,17 @@ impl Ground {
         if boundary.writable_roots().is_empty() {
             return Err(asked.denied(boundary.mode(), Why::ReadOnly));
         }
-        let guard = Guard::writing(boundary).map_err(|error| asked.failed(error))?;
         let reach = if boundary.is_confined() { Reach::Beneath } else { Reach::Any };
-        Writing { ground: self, asked, boundary, guard, reach }.run(waiting, make)
+        Writing { ground: self, asked, boundary, reach }.run(waiting, make)
     }
 }
 
 impl Writing<'_> {
     fn run(&self, waiting: &Waiting, make: Make) -> Result<WriteOutcome, FsError> {
         let (root, mut path) = self.root()?;
+        if self.asked.names_directory {
+            return Err(self.asked.invalid("it names a directory, not a file"));
+        }
         if let Make::Content(content) = &make {
             self.fits(content)?;
         }
@@ -87,8 +88,8 @@ impl Writing<'_> {
                 (Err(Errno::NOENT), Make::Content(_)) => self.create(start, root, parent, &mut made)?,
                 (directory, _) => directory.map_err(|error| self.failed(error))?,
             };
-            self.allows(&directory, root, name)?;
             let turn = self.ground.turn(directory.id());
+            let guard = self.allows(&directory, root, name)?;
             let found = match directory.entry(name) {
                 Ok(found) => Some(found),
                 Err(Errno::NOENT) => None,
@@ -104,6 +105,10 @@ impl Writing<'_> {
                 }
                 _ => {
                     let place = Place { start, parent, directory, name };
+                    if let Some(found) = &found {
+                        guard.thing(self.asked, found)?;
+                        self.replaceable(&place, found)?;
+                    }
                     let outcome = self.put(&place, root, found.as_ref(), waiting, make)?;
                     made.keep();
                     return Ok(outcome);
@@ -124,7 +129,7 @@ impl Writing<'_> {
         let writable = self.ground.writable.iter().filter(|root| self.boundary.writable_roots().contains(&root.path));
         for root in writable {
             if let Some(path) = below(&root.path).or_else(|| below(&root.spelled)) {
-                self.guard.text(self.asked, &root.path.join(&path))?;
+                Guard::text(self.boundary, self.asked, &root.path.join(&path))?;
                 return Ok((&root.handle, path));
             }
         }
@@ -134,9 +139,6 @@ impl Writing<'_> {
 
     /// Creates the directories that are missing on the way to `parent`, one by one and each only where it may be.
     fn create(&self, start: &Handle, root: &Handle, parent: &Path, made: &mut Made) -> Result<Handle, FsError> {
-        if parent.components().any(|part| part == Component::ParentDir) {
-            return Err(self.failed(Errno::NOENT));
-        }
         let (mut there, mut missing) = (parent, Vec::new());
         let mut here = loop {
             let (up, Some(name)) = split(there) else { return Err(self.failed(Errno::NOENT)) };
@@ -149,8 +151,6 @@ impl Writing<'_> {
         };
         for name in missing.into_iter().rev() {
             self.allows(&here, root, name)?;
-            // What was missing when the guard was made may be there now, and be a place to guard.
-            Guard::writing(self.boundary).map_err(|error| self.failed(error))?.name(self.asked, &here, name)?;
             let new = match mkdirat(here.file(), name, Mode::from_raw_mode(0o777)) {
                 Ok(()) => true,
                 Err(Errno::EXIST) => false,
@@ -173,9 +173,6 @@ impl Writing<'_> {
         waiting: &Waiting,
         make: Make,
     ) -> Result<WriteOutcome, FsError> {
-        if let Some(found) = found {
-            self.replaceable(place, found)?;
-        }
         let expect = match &make {
             Make::Content(_) => None,
             Make::Change(_) => found.map(|found| Version::of(&found.meta)),
@@ -199,10 +196,6 @@ impl Writing<'_> {
 
     /// Refuses to replace anything but an ordinary file that has this one name.
     fn replaceable(&self, place: &Place<'_>, found: &Handle) -> Result<(), FsError> {
-        let confined = self.boundary.is_confined();
-        if confined {
-            self.guard.thing(self.asked, found)?;
-        }
         match found.kind() {
             Kind::File => {}
             Kind::Directory => return Err(FsError::IsADirectory(self.asked.shown.clone())),
@@ -211,7 +204,7 @@ impl Writing<'_> {
                 return Err(FsError::NotAFile { path: self.asked.shown.clone(), kind });
             }
         }
-        if confined && found.meta.nlink() > 1 {
+        if self.boundary.is_confined() && found.meta.nlink() > 1 {
             return Err(self.denied(Why::HardLink));
         }
         // A rename needs no right to write the file that it replaces; whoever took that right away meant it.
@@ -254,12 +247,15 @@ impl Writing<'_> {
         if Version::of(&now.meta) != expect { Err(changed()) } else { Ok(()) }
     }
 
-    fn allows(&self, directory: &Handle, root: &Handle, name: &OsStr) -> Result<(), FsError> {
-        if !self.boundary.is_confined() {
-            return Ok(());
+    /// Refuses a name in a directory where it may not be written. The guard is a new one each time: a place that was
+    /// missing before may be there now.
+    fn allows(&self, directory: &Handle, root: &Handle, name: &OsStr) -> Result<Guard<'_>, FsError> {
+        let guard = Guard::writing(self.boundary, self.ground).map_err(|error| self.failed(error))?;
+        if self.boundary.is_confined() {
+            guard.write_into(self.asked, directory, root)?;
+            guard.name(self.asked, directory, name)?;
         }
-        self.guard.write_into(self.asked, directory, root)?;
-        self.guard.name(self.asked, directory, name)
+        Ok(guard)
     }
 
     fn fits(&self, content: &[u8]) -> Result<(), FsError> {
@@ -373,5 +369,22 @@ impl Drop for Temporary<'_> {
     fn drop(&mut self) {
         // After a rename there is nothing of that name any more.
         let _gone = unlinkat(self.directory.file(), &self.name, AtFlags::empty());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_file_takes_nobody_elses_place() {
+        let dir = tempfile::tempdir().unwrap();
+        let handle = Handle::root(dir.path()).unwrap();
+        let appear = |name: &str| Temporary::holding(&handle, b"new", None).unwrap().appear(OsStr::new(name));
+        std::fs::write(dir.path().join("taken"), "old").unwrap();
+        assert_eq!(appear("taken"), Err(Errno::EXIST));
+        assert_eq!(appear("free"), Ok(()));
+        assert_eq!(std::fs::read_to_string(dir.path().join("taken")).unwrap(), "old");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2, "no temporary file is left");
     }
 }

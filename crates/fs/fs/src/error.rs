@@ -45,8 +45,8 @@ pub enum FsError {
     /// No space left, or the quota is used up. What was there before is still there.
     #[error("no space left for {}; its former content is unchanged", Shown(.0))]
     Full(PathBuf),
-    /// Somebody else changed the file between its reading and its writing; nothing was written.
-    #[error("{} changed while it was being written; nothing was written: read it again", Shown(.0))]
+    /// Somebody else changed the file, or the way to it, during the operation; nothing was written.
+    #[error("{} changed at that very moment, and nothing was written: read it again", Shown(.0))]
     Changed(PathBuf),
     /// Not a path that can be used.
     #[error("invalid path `{}`: {why}", Shown(Path::new(.path)))]
@@ -123,7 +123,7 @@ impl fmt::Display for Why {
             Self::Home => "Tether's own files are not for tools",
             Self::Process => "views into running processes are not for tools",
             Self::HardLink => "the file has more than one name (hard links): writing it would reach beyond this path",
-            Self::Symlink => "the path is a symbolic link: name the file that it leads to",
+            Self::Symlink => "a symbolic link on the path is not followed here: name the file that it leads to",
         })
     }
 }

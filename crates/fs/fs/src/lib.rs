@@ -17,9 +17,9 @@
 //! #   async fn read(&self, path: &str, _: u64) -> Result<FileContent, FsError> {
 //! #       Err(FsError::NotFound(self.root().join(path)))
 //! #   }
-//! #   async fn update(&self, _: &str, _: Change, _: Option<&Grant>) -> Result<WriteOutcome, FsError> { unimplemented!() }
-//! #   async fn list(&self, _: &str, _: usize) -> Result<Listing, FsError> { unimplemented!() }
-//! #   async fn stat(&self, _: &str) -> Result<Stat, FsError> { unimplemented!() }
+//! #   async fn update(&self, _: &str, _: Change, _: Option<&Grant>) -> Result<WriteOutcome, FsError> { Err(FsError::Closing) }
+//! #   async fn list(&self, _: &str, _: usize) -> Result<Listing, FsError> { Err(FsError::Closing) }
+//! #   async fn stat(&self, _: &str) -> Result<Stat, FsError> { Err(FsError::Closing) }
 //!     async fn write(&self, path: &str, _: Vec<u8>, _: Option<&Grant>) -> Result<WriteOutcome, FsError> {
 //!         let target = self.root().join(path).display().to_string();
 //!         Err(FsError::Denied(Denial::new(Operation::Write, target, self.mode()), Why::ReadOnly))

@@ -139,16 +139,26 @@ mod tests {
     #[test]
     fn fragments_find_their_call() {
         let whole = [("a", "read", r#"{"x":1}"#), ("b", "list", "{}")];
-        let only_the_first_is_named =
-            [("a", "read", ""), ("call_0", "", r#"{"x""#), ("call_0", "", ":1}"), ("b", "list", ""), ("call_1", "", "{}")];
+        let only_the_first_is_named = [
+            ("a", "read", ""),
+            ("call_0", "", r#"{"x""#),
+            ("call_0", "", ":1}"),
+            ("b", "list", ""),
+            ("call_1", "", "{}"),
+        ];
         check(OpenAi, &only_the_first_is_named, false, &whole);
-        let all_are_named =
-            [("a", "read", r#"{"x""#), ("a", "read", ":1}"), ("b", "list", "{"), ("b", "list", "}")];
+        let all_are_named = [("a", "read", r#"{"x""#), ("a", "read", ":1}"), ("b", "list", "{"), ("b", "list", "}")];
         check(OpenAi, &all_are_named, false, &whole);
-        let side_by_side =
-            [("a", "read", ""), ("b", "list", ""), ("call_1", "", "{"), ("call_0", "", r#"{"x":1}"#), ("call_1", "", "}")];
+        let side_by_side = [
+            ("a", "read", ""),
+            ("b", "list", ""),
+            ("call_1", "", "{"),
+            ("call_0", "", r#"{"x":1}"#),
+            ("call_1", "", "}"),
+        ];
         check(OpenAi, &side_by_side, false, &whole);
-        let counted_from_one = [("a", "read", ""), ("call_1", "", r#"{"x":1}"#), ("b", "list", ""), ("call_2", "", "{}")];
+        let counted_from_one =
+            [("a", "read", ""), ("call_1", "", r#"{"x":1}"#), ("b", "list", ""), ("call_2", "", "{}")];
         check(OpenAi, &counted_from_one, false, &whole);
     }
 

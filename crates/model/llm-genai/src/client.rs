@@ -40,7 +40,9 @@ impl Client {
         if base.scheme() == "http" {
             builder = builder.tls_certs_only([]);
         }
-        if let Some(proxy) = proxy(&base, &config.proxies).transpose().map_err(|e| failed(e.without_url().to_string()))? {
+        if let Some(proxy) =
+            proxy(&base, &config.proxies).transpose().map_err(|e| failed(e.without_url().to_string()))?
+        {
             builder = builder.proxy(proxy);
         }
         let http = builder.build().map_err(|error| failed(crate::error::deepest(&error)))?;
@@ -116,4 +118,20 @@ fn proxy(base: &Url, proxies: &Proxies) -> Option<reqwest::Result<Proxy>> {
     let url = url.as_ref().filter(|_| !local)?;
     let except = proxies.except.as_deref().and_then(NoProxy::from_string);
     Some(Proxy::all(url.reveal()).map(|proxy| proxy.no_proxy(except)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Secret;
+
+    #[test]
+    fn every_key_is_marked_as_secret() {
+        for provider in Provider::ALL {
+            let headers = headers(provider, &Access { key: Some(Secret::from("sk-1")), base_url: None }).unwrap();
+            let (secret, open): (Vec<_>, Vec<_>) = headers.values().partition(|value| value.is_sensitive());
+            assert!(open.iter().all(|value| *value == "2023-06-01"), "{open:?}");
+            assert_eq!(secret.len(), usize::from(provider != Provider::Ollama), "{provider:?}");
+        }
+    }
 }

@@ -89,7 +89,12 @@ impl Decoder {
     }
 
     /// What an error of the library means, in the light of what it did not read.
-    pub(crate) fn fail(&self, error: &genai::Error, teller: &Teller<'_>, out: &mut VecDeque<Chunk>) -> Result<(), LlmError> {
+    pub(crate) fn fail(
+        &self,
+        error: &genai::Error,
+        teller: &Teller<'_>,
+        out: &mut VecDeque<Chunk>,
+    ) -> Result<(), LlmError> {
         let told = teller.tell(error);
         let refused = matches!(error, genai::Error::ChatResponse { .. }) && self.frames.take().blocked;
         if !refused {

@@ -134,7 +134,9 @@ fn said(body: &str) -> String {
         match value {
             Value::String(text) => Some(text),
             Value::Array(items) => items.first().and_then(find),
-            Value::Object(map) => ["error", "message", "detail", "msg"].iter().find_map(|key| map.get(*key).and_then(find)),
+            Value::Object(map) => {
+                ["error", "message", "detail", "msg"].iter().find_map(|key| map.get(*key).and_then(find))
+            }
             Value::Null | Value::Bool(_) | Value::Number(_) => None,
         }
     }
@@ -159,8 +161,13 @@ fn named_kind(word: &str) -> Option<LlmErrorKind> {
         "authentication_error" | "permission_error" | "invalid_api_key" | "UNAUTHENTICATED" | "PERMISSION_DENIED" => {
             LlmErrorKind::Unauthorized
         }
-        "invalid_request_error" | "not_found_error" | "request_too_large" | "context_length_exceeded"
-        | "INVALID_ARGUMENT" | "NOT_FOUND" | "FAILED_PRECONDITION" => LlmErrorKind::InvalidRequest,
+        "invalid_request_error"
+        | "not_found_error"
+        | "request_too_large"
+        | "context_length_exceeded"
+        | "INVALID_ARGUMENT"
+        | "NOT_FOUND"
+        | "FAILED_PRECONDITION" => LlmErrorKind::InvalidRequest,
         _ => return None,
     })
 }

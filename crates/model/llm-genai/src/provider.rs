@@ -85,9 +85,7 @@ impl Provider {
         let Some(written) = written else { return Ok(default()) };
         let mut url = match self {
             Self::Ollama => ollama_host(written).ok_or_else(bad)?,
-            Self::DeepSeek | Self::OpenAi | Self::Anthropic | Self::Gemini => {
-                Url::parse(written).map_err(|_| bad())?
-            }
+            Self::DeepSeek | Self::OpenAi | Self::Anthropic | Self::Gemini => Url::parse(written).map_err(|_| bad())?,
         };
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
             return Err(bad());

@@ -1,4 +1,5 @@
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use genai::chat::{
     Binary, CacheControl, ChatMessage, ChatOptions, ChatRequest, ContentPart, MessageOptions, Tool, ToolCall,
@@ -23,7 +24,7 @@ pub(crate) fn translate(provider: Provider, request: &Request) -> (ChatRequest, 
     if !request.system.is_empty() {
         translation.messages.push(ChatMessage::system(&*request.system));
     }
-    let turn = request.messages.iter().rposition_user();
+    let turn = last_of_user(request);
     for (at, message) in request.messages.iter().enumerate() {
         translation.message(message, at >= turn);
     }
@@ -170,8 +171,10 @@ impl Translation {
             self.held.push(ContentPart::from_custom(block, None));
             return;
         }
-        let (seen, told): (Vec<_>, Vec<_>) =
-            content.iter().filter_map(|part| self.spoken(part)).partition(|part| matches!(part, ContentPart::Binary(_)));
+        let (seen, told): (Vec<_>, Vec<_>) = content
+            .iter()
+            .filter_map(|part| self.spoken(part))
+            .partition(|part| matches!(part, ContentPart::Binary(_)));
         let mut text = told.into_iter().filter_map(ContentPart::into_text).collect::<Vec<_>>().join("\n");
         if is_error && !text.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("error")) {
             text = format!("error: {text}");
@@ -226,16 +229,10 @@ impl Translation {
     }
 }
 
-trait LastUser {
-    fn rposition_user(self) -> usize;
-}
-
-impl<'a, I: DoubleEndedIterator<Item = &'a std::sync::Arc<Message>>> LastUser for I {
-    /// Where the last message of a user is, or 0.
-    fn rposition_user(self) -> usize {
-        let last = self.enumerate().filter(|(_, message)| message.role == Role::User).last();
-        last.map_or(0, |(at, _)| at)
-    }
+/// Where the user spoke last, or 0.
+fn last_of_user(request: &Request) -> usize {
+    let by_user = |(at, message): (usize, &Arc<Message>)| (message.role == Role::User).then_some(at);
+    request.messages.iter().enumerate().filter_map(by_user).last().unwrap_or(0)
 }
 
 fn unseen(media_type: &str) -> String {

@@ -5,7 +5,7 @@
 //! *Never:* a file, a format on disk, or a decision about what a log means: that is `session`'s.
 //!
 //! A session is leased while a process may write it, and readers are never in the way. It is kept from its first flush
-//! on, whole or not at all: one that was never flushed leaves nothing.
+//! on, whole or not at all: one that is dropped before leaves nothing.
 //!
 //! ```
 //! # use session::*; use session_store::*;

@@ -24,14 +24,15 @@ struct Kept {
 struct Memory {
     store: MemoryStore,
     session: SessionId,
+    /// Whether the session was there before.
+    opened: bool,
     written: Mutex<Written>,
 }
 
 /// How far the text has come.
 struct Written {
-    events: u64,
-    /// Whether a flush was ever asked for.
-    asked: bool,
+    /// `None` before the first flush.
+    events: Option<u64>,
     leased: bool,
 }
 
@@ -57,10 +58,10 @@ impl MemoryStore {
         }
     }
 
-    /// Leased from here on, whatever becomes of it.
-    fn backing(&self, session: SessionId, events: u64) -> Arc<Memory> {
-        let written = Mutex::new(Written { events, asked: events > 0, leased: true });
-        Arc::new(Memory { store: self.clone(), session, written })
+    /// Holds the lease that was just taken.
+    fn backing(&self, session: SessionId, opened: bool) -> Arc<Memory> {
+        let written = Mutex::new(Written { events: None, leased: true });
+        Arc::new(Memory { store: self.clone(), session, opened, written })
     }
 
     fn decode(&self, vocabulary: &Vocabulary, id: SessionId) -> Result<(Decoded, Option<u32>), ReadError> {
@@ -78,7 +79,7 @@ impl SessionStore for MemoryStore {
     async fn create(&self, session: &Session) -> Result<(), CreateError> {
         let id = session.id();
         self.lease(id)?;
-        let backing = self.backing(id, 0);
+        let backing = self.backing(id, false);
         if self.lock().get(&id).is_some_and(|kept| !kept.text.is_empty()) {
             return Err(CreateError::Exists { place: self.place(id) });
         }
@@ -86,14 +87,13 @@ impl SessionStore for MemoryStore {
     }
 
     async fn open(&self, sessions: &Arc<Sessions>, id: SessionId) -> Result<Opened, OpenError> {
-        if !self.lock().contains_key(&id) {
+        if self.lock().get(&id).is_none_or(|kept| kept.text.is_empty()) {
             return Err(NotFound { id, place: self.place(id) }.into());
         }
         self.lease(id)?;
-        let backing = self.backing(id, 0);
+        let backing = self.backing(id, true);
         let (decoded, _) = self.decode(&sessions.vocabulary(), id)?;
-        backing.lock().events = decoded.log().len();
-        backing.lock().asked = true;
+        backing.lock().events = Some(decoded.log().len());
         let opened = Opened::resume(sessions, decoded).map_err(|error| OpenError::resuming(self.place(id), error))?;
         opened.session.attach(backing).expect("a session that was just resumed is kept nowhere");
         Ok(opened)
@@ -137,19 +137,23 @@ impl Memory {
 
     fn write(&self, log: &Snapshot) -> Result<(), FlushError> {
         let mut written = self.lock();
+        if written.events.is_some_and(|events| events >= log.len()) {
+            return Ok(());
+        }
         if !written.leased {
             return Err(FlushError { message: "it was let go of before".into(), full: false });
         }
         let mut lines = Vec::new();
-        if !std::mem::replace(&mut written.asked, true) {
+        if written.events.is_none() {
             serde_json::to_writer(&mut lines, &**log.header()).expect("a header serializes to memory");
             lines.push(b'\n');
         }
-        for event in log.events_from(written.events) {
+        let from = written.events.unwrap_or(0);
+        for event in log.events_from(from) {
             event.write(&mut lines);
             lines.push(b'\n');
         }
-        written.events = written.events.max(log.len());
+        written.events = Some(from.max(log.len()));
         let mut kept = self.store.lock();
         let kept = kept.entry(self.session).or_default();
         kept.text.push_str(std::str::from_utf8(&lines).expect("JSON is UTF-8"));
@@ -173,13 +177,23 @@ impl Backing for Memory {
     }
 
     fn close(&self, log: Snapshot) -> Boxed<'static, Result<(), FlushError>> {
-        let (leased, asked) = {
-            let written = self.lock();
-            (written.leased, written.asked)
-        };
-        let result = if leased && asked { self.write(&log) } else { Ok(()) };
-        self.let_go();
+        let untouched = log.is_empty() && self.lock().events.is_none();
+        let result = if untouched { Ok(()) } else { self.write(&log) };
+        if result.is_ok() {
+            self.let_go();
+        }
         Box::pin(std::future::ready(result))
+    }
+
+    fn discard(&self) -> Boxed<'static, ()> {
+        let mut written = self.lock();
+        if written.leased && !self.opened {
+            written.events = None;
+            self.store.lock().entry(self.session).or_default().text.clear();
+        }
+        drop(written);
+        self.let_go();
+        Box::pin(std::future::ready(()))
     }
 }
 

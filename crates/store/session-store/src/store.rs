@@ -11,7 +11,7 @@ use crate::{CreateError, ListError, OpenError, ReadError};
 pub trait SessionStore: Send + Sync {
     /// Leases a new session and attaches a backing to it. Its first [`flush`](Session::flush) makes everything that it
     /// holds by then durable at once. Before that nothing of it can be seen here, and nothing is left of it when it is
-    /// dropped or released.
+    /// dropped. Discarding it removes it, whatever was flushed; discarding one that was opened only lets go of it.
     async fn create(&self, session: &Session) -> Result<(), CreateError>;
 
     /// Leases a session that is kept here, repairs what a crash left, and continues it in `sessions`. If that cannot

@@ -135,7 +135,8 @@ async fn ids_of_other_providers_are_made_to_fit() {
     let result = Content::ToolResult { call_id: "functions.read:0".into(), content: vec![], is_error: true };
     request.messages.push(Arc::new(Message { role: Role::Tool, content: vec![result] }));
     let sent = world.ask(request).await.asked[0].body["messages"].clone();
-    let call = json!({ "type": "tool_use", "id": "functions_read_0", "name": "read", "input": { "unreadable": "{\"a" } });
+    let call =
+        json!({ "type": "tool_use", "id": "functions_read_0", "name": "read", "input": { "unreadable": "{\"a" } });
     assert_eq!(sent[1]["content"], json!([call]));
     assert_eq!(sent[2]["content"][0]["tool_use_id"], "functions_read_0");
     assert_eq!(sent[2]["content"][0]["is_error"], true);

@@ -7,10 +7,10 @@ use llm_genai::Config;
 use serde_json::json;
 use tokio::net::TcpListener;
 
+use crate::anthropic;
 use crate::openai::{DONE, delta, finish, word};
-use crate::server::{Answer, Step, open, status, stream, within};
-use crate::world::{Outcome, World, adapter, ask, config, drain, hello};
-use crate::{anthropic, server};
+use crate::server::{Answer, Server, Step, open, status, stream, within};
+use crate::world::{KEY, Outcome, World, adapter, ask, config, drain, hello};
 
 const PROVIDERS: [&str; 5] = ["deepseek", "openai", "anthropic", "gemini", "ollama"];
 
@@ -27,15 +27,16 @@ fn summary(outcome: &Outcome) -> (LlmErrorKind, &str, usize) {
 #[tokio::test]
 async fn every_provider_tells_a_bad_answer_in_one_line() {
     for provider in PROVIDERS {
+        let (key, hidden) = if provider == "ollama" { ("", "") } else { (KEY, "***") };
         for (code, kind) in [
             (400, LlmErrorKind::InvalidRequest),
             (401, LlmErrorKind::Unauthorized),
             (403, LlmErrorKind::Unauthorized),
             (404, LlmErrorKind::InvalidRequest),
         ] {
-            let body = r#"{"error":{"message":"No\n\u0007way, sk-very-secret!"}}"#;
-            let got = ask(provider, vec![status(code, "", body)]).await;
-            let line = format!("{provider} answered {code}: No way, ***!");
+            let body = json!({ "error": { "message": format!("No\n\u{7}way {key}!") } }).to_string();
+            let got = ask(provider, vec![status(code, "", &body)]).await;
+            let line = format!("{provider} answered {code}: No way {hidden}!");
             assert_eq!(summary(&got), (kind, &*line, 1));
         }
     }
@@ -70,7 +71,8 @@ async fn a_busy_provider_is_asked_again_when_it_said() {
 
 #[tokio::test]
 async fn a_provider_that_is_busy_for_long_is_left_alone() {
-    let got = ask("openai", vec![status(429, "retry-after: 60\r\n", r#"{"error":{"message":"Slow down"}}"#), good()]).await;
+    let got =
+        ask("openai", vec![status(429, "retry-after: 60\r\n", r#"{"error":{"message":"Slow down"}}"#), good()]).await;
     assert_eq!(summary(&got), (LlmErrorKind::RateLimited, "openai answered 429: Slow down", 1));
     assert_eq!(got.failed().retry_after, Some(Duration::from_secs(60)));
 }
@@ -141,7 +143,8 @@ async fn silence_ends_after_the_idle_timeout() {
     let mut halfway = open(&[delta(r#"{"content":"half"}"#)]);
     halfway.push(Step::Silence);
     for answer in [vec![Step::Silence], halfway] {
-        let world = World::new("openai", vec![answer]).await;
+        let hasty = |config| Config { idle_timeout: Duration::from_millis(200), ..config };
+        let world = World::with("openai", vec![answer], hasty).await;
         let got = world.ask(hello("m")).await;
         assert_eq!(summary(&got), (LlmErrorKind::TimedOut, "openai sent nothing for 200ms", 1));
         within(world.server.left()).await;
@@ -175,24 +178,45 @@ async fn an_unreachable_provider_is_named_with_its_place() {
 }
 
 #[tokio::test]
+async fn a_provider_that_does_not_speak_tls_is_not_reached() {
+    let app = Scope::root("app");
+    let plain = Server::start(&app, vec![good()]).await;
+    let mut config = config(&plain.address);
+    config.openai.base_url = Some(format!("https://{}", plain.address).into());
+    let adapter = adapter(&app, "openai", config).await;
+    let (_, error) = within(drain(adapter.reply(hello("m")))).await;
+    let error = error.unwrap();
+    let start = format!("openai cannot be reached at {}: ", plain.address);
+    assert!(error.kind == LlmErrorKind::Unreachable && error.message.starts_with(&start), "{error:?}");
+    assert!(plain.asked().is_empty(), "no key in the clear");
+}
+
+#[tokio::test]
+async fn an_endless_reply_is_ended() {
+    let text = delta(&format!("{{\"content\":\"{}\"}}", "x".repeat(1 << 20)));
+    let got = ask("openai", vec![open(&vec![text; 33])]).await;
+    let line = "openai's reply is longer than 32 MiB";
+    assert_eq!((got.texts().len(), summary(&got)), (32, (LlmErrorKind::Protocol, line, 1)));
+}
+
+#[tokio::test]
 async fn dropping_the_reply_closes_the_connection() {
     let mut answer = open(&[delta(r#"{"content":"half"}"#)]);
     answer.push(Step::Silence);
-    let app = Scope::root("app");
-    let server = server::Server::start(&app, vec![answer]).await;
-    let adapter = adapter(&app, "openai", config(&server.address)).await;
-    let mut reply = adapter.reply(hello("m"));
+    let world = World::new("openai", vec![answer, vec![Step::Silence]]).await;
+    let mut reply = world.reply(hello("m"));
     assert_eq!(within(reply.next()).await, Some(Ok(Chunk::Text("half".into()))));
+    within(world.server.arrived()).await;
     drop(reply);
-    within(server.left()).await;
+    within(world.server.left()).await;
 
-    let waiting = server::Server::start(&app, vec![vec![Step::Silence]]).await;
-    let other = Scope::root("other");
-    let adapter = crate::world::adapter(&other, "openai", config(&waiting.address)).await;
-    let mut reply = adapter.reply(hello("m"));
-    assert!(tokio::time::timeout(Duration::from_millis(50), reply.next()).await.is_err());
+    let mut reply = world.reply(hello("m"));
+    tokio::select! {
+        item = reply.next() => panic!("{item:?} although the server is silent"),
+        () = within(world.server.arrived()) => {}
+    }
     drop(reply);
-    within(waiting.left()).await;
+    within(world.server.left()).await;
 }
 
 #[tokio::test]

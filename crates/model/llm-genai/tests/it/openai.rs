@@ -1,6 +1,6 @@
 use llm::{Chunk, Content, Finish, LlmErrorKind, ToolCall, Usage};
 
-use crate::server::stream;
+use crate::server::{Step, stream};
 use crate::world::{Outcome, ask};
 
 /// An event with a change of the first choice.
@@ -36,20 +36,16 @@ async fn text_streams_as_it_comes() {
         DONE.into(),
     ];
     let usage = Usage { input_tokens: 9, output_tokens: 4, cached_input_tokens: 8 };
-    let whole =
-        [Chunk::Text("Hé".into()), Chunk::Text("llo".into()), Chunk::Usage(usage), Chunk::End(Finish::Stop)];
+    let whole = [Chunk::Text("Hé".into()), Chunk::Text("llo".into()), Chunk::Usage(usage), Chunk::End(Finish::Stop)];
     assert_eq!(ask_openai(&events).await.chunks, whole);
 }
 
 #[tokio::test]
 async fn letters_and_lines_may_be_cut_anywhere_on_the_way() {
     let whole = word("h\u{e9}\u{1f600}").concat().replace('\n', "\r\n");
-    let bytes = whole.as_bytes();
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
-    // A server that sends strings cannot cut letters, so two cuts at letters stand for all lines.
-    let (first, rest) = whole.split_at(bytes.len() / 3);
-    let (second, third) = rest.split_at(1);
-    let answer = [head, first, second, third].map(|part| crate::server::Step::Send(part.into())).to_vec();
+    let bytes = [head, &whole].concat().into_bytes();
+    let answer = bytes.into_iter().map(|byte| Step::Send(vec![byte])).collect();
     assert_eq!(ask("openai", vec![answer]).await.texts(), ["h\u{e9}\u{1f600}"]);
 }
 

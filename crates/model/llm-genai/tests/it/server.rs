@@ -12,7 +12,7 @@ pub(crate) type Answer = Vec<Step>;
 
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
-    Send(String),
+    Send(Vec<u8>),
     /// Says nothing until the client leaves.
     Silence,
     /// Closes so that the client sees an error rather than an end.
@@ -30,22 +30,28 @@ pub(crate) struct Asked {
 /// A server that gives prepared answers, one a request; the last one again if there are no more.
 pub(crate) struct Server {
     pub(crate) address: String,
-    asked: Arc<Mutex<Vec<Asked>>>,
-    left: Arc<Notify>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    answers: Vec<Answer>,
+    asked: Mutex<Vec<Asked>>,
+    arrived: Notify,
+    left: Notify,
 }
 
 impl Server {
     pub(crate) async fn start(ctx: &Ctx, answers: Vec<Answer>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let (asked, left) = (Arc::<Mutex<Vec<Asked>>>::default(), Arc::<Notify>::default());
-        let server = Self { address, asked: asked.clone(), left: left.clone() };
+        let shared = Arc::new(Shared { answers, ..Shared::default() });
+        let server = Self { address, shared: shared.clone() };
         let owner = ctx.clone();
         let serve = async move {
             loop {
                 let (socket, _) = listener.accept().await.unwrap();
-                let (asked, left, answers) = (asked.clone(), left.clone(), answers.clone());
-                owner.spawn("connection", Stop::Abort, connection(socket, asked, left, answers)).unwrap();
+                owner.spawn("connection", Stop::Abort, connection(socket, shared.clone())).unwrap();
             }
         };
         ctx.spawn("server", Stop::Abort, serve).unwrap();
@@ -53,12 +59,17 @@ impl Server {
     }
 
     pub(crate) fn asked(&self) -> Vec<Asked> {
-        self.asked.lock().unwrap().clone()
+        self.shared.asked.lock().unwrap().clone()
+    }
+
+    /// Waits until a request has been read.
+    pub(crate) async fn arrived(&self) {
+        self.shared.arrived.notified().await;
     }
 
     /// Waits until a client has left a silent server.
     pub(crate) async fn left(&self) {
-        self.left.notified().await;
+        self.shared.left.notified().await;
     }
 }
 
@@ -69,24 +80,25 @@ impl Asked {
     }
 }
 
-async fn connection(mut socket: TcpStream, asked: Arc<Mutex<Vec<Asked>>>, left: Arc<Notify>, answers: Vec<Answer>) {
+async fn connection(mut socket: TcpStream, shared: Arc<Shared>) {
+    socket.set_nodelay(true).unwrap();
     let Some(request) = read(&mut socket).await else { return };
     let number = {
-        let mut asked = asked.lock().unwrap();
+        let mut asked = shared.asked.lock().unwrap();
         asked.push(request);
         asked.len() - 1
     };
-    for step in answers.get(number).or(answers.last()).unwrap() {
+    shared.arrived.notify_one();
+    for step in shared.answers.get(number).or(shared.answers.last()).unwrap() {
         match step {
-            Step::Send(text) => {
-                if socket.write_all(text.as_bytes()).await.is_err() {
+            Step::Send(bytes) => {
+                if socket.write_all(bytes).await.is_err() {
                     return;
                 }
-                socket.flush().await.unwrap();
             }
             Step::Silence => {
                 while !matches!(socket.read(&mut [0; 64]).await, Ok(0) | Err(_)) {}
-                left.notify_one();
+                shared.left.notify_one();
                 return;
             }
             Step::Reset => {
@@ -113,7 +125,8 @@ async fn read(socket: &mut TcpStream) -> Option<Asked> {
                 return Some(asked);
             }
         }
-        if socket.read_buf(&mut bytes).await.ok()? == 0 {
+        // 22 begins a TLS handshake.
+        if socket.read_buf(&mut bytes).await.ok()? == 0 || bytes[0] == 22 {
             return None;
         }
     }
@@ -122,10 +135,9 @@ async fn read(socket: &mut TcpStream) -> Option<Asked> {
 /// An answer with a status and a body.
 pub(crate) fn status(code: u16, headers: &str, body: &str) -> Answer {
     let length = body.len();
-    vec![Step::Send(format!(
-        "HTTP/1.1 {code} Any\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\
-         {headers}\r\n{body}"
-    ))]
+    let head = "content-type: application/json\r\nconnection: close";
+    let all = format!("HTTP/1.1 {code} Any\r\n{head}\r\ncontent-length: {length}\r\n{headers}\r\n{body}");
+    vec![Step::Send(all.into())]
 }
 
 /// A stream, whole.
@@ -138,7 +150,7 @@ pub(crate) fn stream(events: &[impl AsRef<str>]) -> Answer {
 /// A stream that goes on, or breaks off, after these events: push what happens, or nothing for a cut.
 pub(crate) fn open(events: &[impl AsRef<str>]) -> Answer {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
-    let chunk = |event: &str| Step::Send(format!("{:x}\r\n{event}\r\n", event.len()));
+    let chunk = |event: &str| Step::Send(format!("{:x}\r\n{event}\r\n", event.len()).into());
     let events = events.iter().map(|event| chunk(event.as_ref()));
     std::iter::once(Step::Send(head.into())).chain(events).collect()
 }

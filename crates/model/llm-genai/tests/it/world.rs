@@ -27,9 +27,13 @@ pub(crate) struct Outcome {
 
 impl World {
     pub(crate) async fn new(provider: &str, answers: Vec<Answer>) -> Self {
+        Self::with(provider, answers, |config| config).await
+    }
+
+    pub(crate) async fn with(provider: &str, answers: Vec<Answer>, adjust: impl FnOnce(Config) -> Config) -> Self {
         let app = Scope::root("app");
         let server = Server::start(&app, answers).await;
-        let config = Config { idle_timeout: Duration::from_millis(200), ..config(&server.address) };
+        let config = adjust(config(&server.address));
         let adapter = adapter(&app, provider, config).await;
         Self { server, adapter, _app: app }
     }
@@ -44,7 +48,7 @@ impl World {
     }
 }
 
-/// All providers at one address, with a key, impatient.
+/// All providers at one address, with a key, and quick to try again.
 pub(crate) fn config(address: &str) -> Config {
     let url = format!("http://{address}");
     let config = Config::from_lookup(|name| match name {
@@ -93,9 +97,9 @@ pub(crate) fn hello(model: &str) -> Request {
 }
 
 impl Outcome {
-    pub(crate) fn texts(&self) -> Vec<&str> {
-        let text = |chunk| match chunk {
-            &Chunk::Text(ref text) => Some(&**text),
+    pub(crate) fn texts<'a>(&'a self) -> Vec<&'a str> {
+        let text = |chunk: &'a Chunk| match chunk {
+            Chunk::Text(text) => Some(text.as_ref()),
             _ => None,
         };
         self.chunks.iter().filter_map(text).collect()

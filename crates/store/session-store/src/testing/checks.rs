@@ -19,7 +19,9 @@ macro_rules! checks {
 checks![
     nothing_is_kept_before_the_first_flush,
     dropped_without_a_flush_leaves_nothing,
-    released_without_a_flush_leaves_nothing,
+    released_without_an_event_leaves_nothing,
+    discarded_leaves_nothing,
+    discarding_keeps_what_was_opened,
     what_was_flushed_comes_back_byte_for_byte,
     what_was_not_flushed_is_written_by_release,
     many_flushes_at_once_keep_the_order,
@@ -79,13 +81,39 @@ async fn dropped_without_a_flush_leaves_nothing(place: Arc<dyn Place>) {
     is_absent(&place, &sessions, id).await;
 }
 
+async fn released_without_an_event_leaves_nothing(place: Arc<dyn Place>) {
+    let (store, sessions) = (place.store(), Sessions::new());
+    let session = begin(&store, &sessions).await;
+    session.release().await.expect("there is nothing to write");
+    is_absent(&place, &sessions, session.id()).await;
+}
+
 // D-11
-async fn released_without_a_flush_leaves_nothing(place: Arc<dyn Place>) {
+async fn discarded_leaves_nothing(place: Arc<dyn Place>) {
     let (store, sessions) = (place.store(), Sessions::new());
     let session = begin(&store, &sessions).await;
     whole_turn(&session, 1);
-    session.release().await.expect("there is nothing to write");
+    session.discard().await;
     is_absent(&place, &sessions, session.id()).await;
+    let flushed = begin(&store, &sessions).await;
+    whole_turn(&flushed, 1);
+    flushed.flush().await.expect("it can be written");
+    flushed.discard().await;
+    is_absent(&place, &sessions, flushed.id()).await;
+    flushed.flush().await.expect_err("there is nothing to be durable in");
+    is_absent(&place, &sessions, flushed.id()).await;
+}
+
+async fn discarding_keeps_what_was_opened(place: Arc<dyn Place>) {
+    let (store, sessions) = (place.store(), Sessions::new());
+    let session = begin(&store, &sessions).await;
+    whole_turn(&session, 1);
+    session.release().await.expect("it can be written");
+    let opened = store.open(&sessions, session.id()).await.expect("nobody has it");
+    whole_turn(&opened.session, 2);
+    opened.session.discard().await;
+    let opened = store.open(&sessions, session.id()).await.expect("it was let go of");
+    assert_eq!(lines(&opened.session.snapshot()), lines(&session.snapshot()));
 }
 
 async fn what_was_flushed_comes_back_byte_for_byte(place: Arc<dyn Place>) {
@@ -108,12 +136,16 @@ async fn what_was_flushed_comes_back_byte_for_byte(place: Arc<dyn Place>) {
 
 async fn what_was_not_flushed_is_written_by_release(place: Arc<dyn Place>) {
     let (store, sessions) = (place.store(), Sessions::new());
-    let session = begin(&store, &sessions).await;
-    session.flush().await.expect("it can be written");
-    (1..400).for_each(|turn| whole_turn(&session, turn));
-    session.release().await.expect("it can be written");
-    let read = place.store().read(&sessions.vocabulary(), session.id()).await.expect("it was flushed");
-    assert_eq!(lines(read.decoded.log()), lines(&session.snapshot()));
+    for flushed_before in [false, true] {
+        let session = begin(&store, &sessions).await;
+        if flushed_before {
+            session.flush().await.expect("it can be written");
+        }
+        (1..400).for_each(|turn| whole_turn(&session, turn));
+        session.release().await.expect("it can be written");
+        let read = place.store().read(&sessions.vocabulary(), session.id()).await.expect("it was flushed");
+        assert_eq!(lines(read.decoded.log()), lines(&session.snapshot()));
+    }
 }
 
 async fn many_flushes_at_once_keep_the_order(place: Arc<dyn Place>) {
@@ -181,7 +213,11 @@ async fn letting_go_frees(place: Arc<dyn Place>) {
     session.release().await.expect("it can be written");
     let released = place.store().open(&sessions, session.id()).await.expect("it was released");
     drop(released);
-    place.store().open(&sessions, session.id()).await.expect("it was dropped");
+    for _ in 0..50 {
+        let opened = place.store().open(&sessions, session.id()).await.expect("it was dropped");
+        title(&opened.session, "on");
+        opened.session.flush().await.expect("it can be written");
+    }
 }
 
 async fn a_refused_open_frees(place: Arc<dyn Place>) {

@@ -1,0 +1,81 @@
+//! The default composition: the one list of plugins.
+//!
+//! *Owns:* which plugins an app is made of and in which order they are tried, and the words that every agent begins with.
+//! *Never:* behaviour of its own.
+//!
+//! ```
+//! # use bundle::Policies;
+//! let names = bundle::spine(Policies::default()).names();
+//! assert!(names.contains(&"agent-loop") && names.contains(&"subagent-spawn"));
+//! assert!(!names.contains(&"session-jsonl"), "the spine keeps nothing");
+//! ```
+
+mod prompt;
+
+use std::path::PathBuf;
+
+use context::Plugins;
+use sandbox::Mode;
+use subagent::Limits;
+use user_approval::Policy;
+
+pub use prompt::{DefaultPrompt, PERSONA};
+
+/// What a deployment allows.
+#[derive(Clone, Copy, Debug)]
+pub struct Policies {
+    /// The mode of sessions that nobody switched.
+    pub sandbox: Mode,
+    /// The approval policy of sessions that nobody switched.
+    pub approval: Policy,
+    /// How far delegation goes.
+    pub limits: Limits,
+}
+
+/// What the whole composition is made with.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where Tether keeps its files; sessions go below it.
+    pub home: PathBuf,
+    /// What the deployment allows.
+    pub policies: Policies,
+    /// Paths below a workspace root that may not be written, besides the usual ones. Relative to the root, or absolute.
+    pub protected: Vec<PathBuf>,
+    /// Keys and addresses of model providers.
+    pub models: llm_genai::Config,
+    /// Scripted replies for the model `offline/file`.
+    pub script: Option<PathBuf>,
+}
+
+impl Default for Policies {
+    fn default() -> Self {
+        Self { sandbox: Mode::ReadOnly, approval: Policy::Ask, limits: Limits::default() }
+    }
+}
+
+/// The smallest app that runs an agent and lets it delegate: sessions, agents, the loop, policy, children. No tools, no
+/// store, and no model but those that the caller registers.
+pub fn spine(policies: Policies) -> Plugins {
+    let Policies { sandbox, approval, limits } = policies;
+    Plugins::new()
+        .with(session::SessionsPlugin, ())
+        .with(agent::AgentsPlugin, ())
+        .with(agent_loop::AgentLoop, ())
+        .with(sandbox_policy::SandboxPolicyPlugin, sandbox_policy::Config { default: sandbox })
+        .with(user_approval::UserApprovalPlugin, user_approval::Config { default: approval })
+        .with(subagent::SubagentPlugin, subagent::Config { limits })
+        .with(subagent_spawn::Spawn, ())
+}
+
+/// The whole app: the spine, a store on disk, models, file tools behind their fence, and the delegation tool.
+pub fn full(settings: Settings) -> Plugins {
+    let Settings { home, policies, protected, models, script } = settings;
+    spine(policies)
+        .with(DefaultPrompt, ())
+        .with(session_jsonl::SessionJsonl, session_jsonl::Config { dir: home.join("sessions") })
+        .with(llm_genai::LlmGenai, models)
+        .with(llm_script::LlmScript, llm_script::Config { file: script })
+        .with(fs_sandbox::FsSandboxPlugin, fs_sandbox::Config { home: Some(home), protected })
+        .with(tool_fs::FsTools, tool_fs::Config::default())
+        .with(tool_subagent::SubagentTool, tool_subagent::Config::default())
+}

@@ -1,0 +1,149 @@
+//! The words on the command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use llm::Route;
+use sandbox::Mode;
+use session::SessionId;
+use user_approval::Policy;
+
+use crate::config::PolicyName;
+
+/// An agent harness: runs language models with tools, and holds every child to its parent's scope.
+#[derive(Debug, Parser)]
+#[command(name = "tether", version, propagate_version = true, disable_help_subcommand = true, after_help = EXAMPLE)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+
+    /// Where sessions and settings are kept, instead of $TETHER_HOME.
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) home: Option<PathBuf>,
+
+    /// Tell more about what is going on; twice for everything.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run one task to its end and print the final answer.
+    #[command(after_help = RUN_EXAMPLE)]
+    Run(Run),
+    /// Read session logs.
+    #[command(subcommand, after_help = SESSIONS_EXAMPLE)]
+    Sessions(Sessions),
+    /// Tell what a session may do, and prove it from the logs.
+    #[command(subcommand, after_help = POLICY_EXAMPLE)]
+    Policy(PolicyCommand),
+}
+
+/// One task.
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// The task; read from standard input if it is not given.
+    pub(crate) prompt: Option<String>,
+
+    /// The workspace root, instead of the current directory.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+
+    /// Switch the session to a sandbox mode: read-only, workspace-write or danger-full-access.
+    #[arg(long, value_name = "MODE", value_parser = |text: &str| text.parse::<Mode>())]
+    pub(crate) sandbox: Option<Mode>,
+
+    /// Switch the session to an approval policy: ask or never.
+    #[arg(long, value_name = "POLICY", value_parser = parse_policy)]
+    pub(crate) approval: Option<Policy>,
+
+    /// The model, as provider/model.
+    #[arg(long, value_name = "PROVIDER/MODEL", value_parser = |text: &str| text.parse::<Route>())]
+    pub(crate) model: Option<Route>,
+
+    /// Continue a top-level session.
+    #[arg(long, value_name = "ID", value_parser = |text: &str| text.parse::<SessionId>())]
+    pub(crate) resume: Option<SessionId>,
+
+    /// How deep children may delegate; 0 forbids delegation.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_depth: Option<u32>,
+
+    /// Stop the task after this many seconds.
+    #[arg(long, value_name = "SECS", value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
+    pub(crate) timeout: Option<u64>,
+
+    /// Read keys and base URLs from this file, where the environment does not have them.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) env_file: Option<PathBuf>,
+
+    /// Print JSON lines on standard output and nothing else.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Reading session logs. None of it writes, repairs or gets in a writer's way.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Sessions {
+    /// List the sessions that are kept.
+    List {
+        /// Print JSON lines.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print a session's transcript.
+    Show {
+        /// The session.
+        #[arg(value_parser = |text: &str| text.parse::<SessionId>())]
+        id: SessionId,
+        /// Print the events as JSON lines.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the delegation tree below a session.
+    Tree {
+        /// The session at its root.
+        #[arg(value_parser = |text: &str| text.parse::<SessionId>())]
+        id: SessionId,
+        /// Print a JSON line a session.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// What a session may do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyCommand {
+    /// Print the effective mode and approval policy, and which events decided them, up to the root.
+    Explain {
+        /// The session.
+        #[arg(value_parser = |text: &str| text.parse::<SessionId>())]
+        id: SessionId,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+const EXAMPLE: &str = "Example:
+  tether run --sandbox workspace-write 'write hello.txt \"hello\"; say done'";
+
+const RUN_EXAMPLE: &str = "Examples:
+  tether run --sandbox workspace-write 'spawn A { write a.txt \"hello\" } & spawn B { write ../x \"out\" }'
+  OPENAI_API_KEY=… tether run --model openai/gpt-5 --sandbox read-only 'What does this project do?'
+  echo 'list' | tether run --json
+
+Exit status: 0 the task completed · 1 it failed, was refused or hit the token limit · 2 usage or configuration ·
+3 stopped by a limit · 130 interrupted";
+
+const SESSIONS_EXAMPLE: &str = "Example:
+  tether sessions tree 01997f3c-6d1e-7c53-a5fa-2c4c8fbd6a01";
+
+const POLICY_EXAMPLE: &str = "Example:
+  tether policy explain 01997f3c-6d1e-7c53-a5fa-2c4c8fbd6a01";
+
+fn parse_policy(text: &str) -> Result<Policy, &'static str> {
+    text.parse().map(|PolicyName(policy)| policy)
+}

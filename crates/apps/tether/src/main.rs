@@ -1,0 +1,55 @@
+//! The `tether` command.
+//!
+//! *Owns:* the command line, configuration, what a terminal shows, exit statuses.
+//! *Never:* what an app built from the crates could not do itself.
+
+mod cli;
+mod config;
+mod exit;
+mod read;
+mod run;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::cli::{Cli, Command};
+use crate::exit::{Exit, Failure};
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(told) => {
+            // Help and version go to standard output; a closed one is not worth a word.
+            let _ = told.print();
+            return if told.use_stderr() { Exit::Usage.into() } else { Exit::Done.into() };
+        }
+    };
+    trace(cli.verbose);
+    match dispatch(cli) {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            anstream::eprintln!("tether: {failure:#}");
+            failure.exit().into()
+        }
+    }
+}
+
+fn dispatch(cli: Cli) -> Result<Exit, Failure> {
+    let Cli { command, home, .. } = cli;
+    match command {
+        Command::Run(task) => run::run(task, home),
+        Command::Sessions(sessions) => read::sessions(sessions, home),
+        Command::Policy(policy) => read::policy(policy, home),
+    }
+}
+
+fn trace(verbose: u8) {
+    let level = match verbose {
+        0 => "error",
+        1 => "info",
+        _ => "debug",
+    };
+    let writer = tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false).without_time();
+    writer.with_env_filter(tracing_subscriber::EnvFilter::new(level)).init();
+}

@@ -1,0 +1,192 @@
+//! `tether run`: one task to its end.
+
+mod answer;
+mod json;
+mod open;
+mod progress;
+mod stop;
+mod tally;
+mod watch;
+
+use std::io::{IsTerminal as _, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent::TurnOutcome;
+use anyhow::{Context as _, anyhow};
+use context::Scope;
+use session::{SessionId, TurnReason};
+use subagent::StopReason;
+
+use crate::cli::Run;
+use crate::config::{Config, Env, Places};
+use crate::exit::{Exit, Failure};
+use json::JsonLines;
+use progress::Progress;
+use stop::{Stop, Stops};
+use tally::Tally;
+use watch::{Summary, View, Watch};
+
+/// The longest task that is read from standard input, in bytes.
+const PROMPT_LIMIT: u64 = 16 * 1024 * 1024;
+
+pub(crate) fn run(task: Run, home: Option<PathBuf>) -> Result<Exit, Failure> {
+    let mut env = Env::of_process();
+    let places = Places::find(&env, home).map_err(Failure::usage)?;
+    read_env_files(&mut env, &places, task.env_file.as_deref())?;
+    let root = root(task.cwd.as_deref())?;
+    let mut config = Config::load(&env, &places, &root).map_err(Failure::usage)?;
+    if let Some(depth) = task.max_depth {
+        config.max_depth = depth;
+    }
+    let prompt = prompt(task.prompt.as_deref())?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::failed)?;
+    let exit = runtime.block_on(run_task(&task, &config, &env, &places, &root, &prompt));
+    // A terminal that is still being read would hold up the end.
+    runtime.shutdown_background();
+    exit
+}
+
+async fn run_task(
+    task: &Run,
+    config: &Config,
+    env: &Env,
+    places: &Places,
+    root: &Path,
+    prompt: &str,
+) -> Result<Exit, Failure> {
+    let mut stops = Stops::new(task.timeout.map(Duration::from_secs)).map_err(Failure::failed)?;
+    let app = Scope::root("tether");
+    let models = llm_genai::Config::from_lookup(|name| env.get(name));
+    let settings = open::settings(config, places, models.clone());
+    let ran = match bundle::full(settings).start(&app).await {
+        Err(error) => Err(Failure::usage(error)),
+        Ok(()) => run_in(&app, task, config, &models, root, prompt, &mut stops).await,
+    };
+    match (ran, app.close().await) {
+        (Ok(Exit::Done), Err(error)) => Err(Failure::failed(error)),
+        (ran, _) => ran,
+    }
+}
+
+async fn run_in(
+    app: &Scope,
+    task: &Run,
+    config: &Config,
+    models: &llm_genai::Config,
+    root: &Path,
+    prompt: &str,
+    stops: &mut Stops,
+) -> Result<Exit, Failure> {
+    let tally = Arc::new(Tally::default());
+    let view: Arc<dyn View> = if task.json { Arc::new(JsonLines::new()) } else { Arc::new(Progress::new()) };
+    let _watching = Watch::start(app, view.clone(), tally.clone());
+    let opened = open::session(app, task, config, models, root).await?;
+    for repair in &opened.repairs {
+        anstream::eprintln!("tether: {repair}");
+    }
+    view.opened(opened.session.header(), &opened.profile.route.to_string(), opened.mode);
+    let id = opened.session.id();
+    if !task.json {
+        answer::answer_on_terminal(app, id);
+    }
+    let (mut agent, receipt) = open::agent(app, opened, prompt).await?;
+    let stopped = stops.wait(&agent, receipt.outcome()).await;
+    agent.when_idle().await;
+    let closed = agent.dispose().await;
+    drop(agent.prompted());
+    let (outcome, stop) = stopped;
+    if let Err(error) = &closed {
+        anstream::eprintln!("tether: {error}");
+    }
+    let summary = summary(id, &outcome, &tally);
+    view.finished(&summary);
+    if !task.json {
+        print_answer(&outcome)?;
+    }
+    if let Some(why) = reason(&outcome, stop) {
+        anstream::eprintln!("tether: {why}");
+    }
+    match (stop, &outcome.reason) {
+        (Some(Stop::Interrupted), _) => Ok(Exit::Interrupted),
+        (Some(Stop::TimedOut), _) => Ok(Exit::Limit),
+        (None, TurnReason::Completed) if closed.is_ok() => Ok(Exit::Done),
+        (None, _) => Ok(Exit::Failed),
+    }
+}
+
+fn summary(session: SessionId, outcome: &TurnOutcome, tally: &Tally) -> Summary {
+    let (usage, denials) = tally.totals();
+    let output = outcome.output.as_ref().map_or_else(String::new, |message| message.text());
+    Summary { session, stop_reason: StopReason::from(&outcome.reason), output, usage, denials }
+}
+
+fn reason(outcome: &TurnOutcome, stop: Option<Stop>) -> Option<String> {
+    Some(match (stop, &outcome.reason) {
+        (Some(Stop::TimedOut), _) => "stopped: the time given with --timeout is over".to_owned(),
+        (Some(Stop::Interrupted), _) => "interrupted; the session is saved".to_owned(),
+        (None, TurnReason::Completed) => return None,
+        (None, TurnReason::MaxTokens) => "the reply was cut by the token limit".to_owned(),
+        (None, TurnReason::Blocked { message }) => format!("refused: {}", message.as_deref().unwrap_or("no reason given")),
+        (None, TurnReason::Error { message }) => format!("the task failed: {}", message.as_deref().unwrap_or("no reason given")),
+        (None, TurnReason::Aborted { cause }) => format!("aborted: {}", cause.as_deref().unwrap_or("no reason given")),
+        (None, TurnReason::Interrupted) => "interrupted".to_owned(),
+    })
+}
+
+/// The final answer; a closed standard output is nobody to print for.
+fn print_answer(outcome: &TurnOutcome) -> Result<(), Failure> {
+    let Some(message) = &outcome.output else { return Ok(()) };
+    let text = message.text();
+    let mut stdout = std::io::stdout().lock();
+    let printed = stdout.write_all(text.as_bytes()).and_then(|()| stdout.write_all(b"\n")).and_then(|()| stdout.flush());
+    match printed {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::failed(anyhow!(error).context("the answer could not be printed")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn read_env_files(env: &mut Env, places: &Places, named: Option<&Path>) -> Result<(), Failure> {
+    let own = places.config.join(".env");
+    match named {
+        Some(named) => env.read_file(named).map_err(Failure::usage),
+        None if own.is_file() => env.read_file(&own).map_err(Failure::usage),
+        None => Ok(()),
+    }
+}
+
+/// The workspace root: a directory, canonicalised by the file system before anything looks at its name.
+fn root(named: Option<&Path>) -> Result<PathBuf, Failure> {
+    let given = named.map_or_else(|| PathBuf::from("."), Path::to_owned);
+    let root = given.canonicalize().with_context(|| format!("no such directory: {}", given.display()));
+    let root = root.map_err(Failure::usage)?;
+    if !root.is_dir() {
+        return Err(Failure::usage(anyhow!("{} is not a directory", given.display())));
+    }
+    Ok(root)
+}
+
+fn prompt(given: Option<&str>) -> Result<String, Failure> {
+    let text = match given {
+        Some(text) => text.to_owned(),
+        None if std::io::stdin().is_terminal() => {
+            return Err(Failure::usage(anyhow!("no task: give it as an argument or on standard input")));
+        }
+        None => {
+            let mut text = String::new();
+            let read = std::io::stdin().lock().take(PROMPT_LIMIT + 1).read_to_string(&mut text);
+            read.context("the task on standard input could not be read").map_err(Failure::usage)?;
+            text
+        }
+    };
+    if text.len() as u64 > PROMPT_LIMIT {
+        return Err(Failure::usage(anyhow!("the task has more than {PROMPT_LIMIT} bytes")));
+    }
+    if text.trim().is_empty() {
+        return Err(Failure::usage(anyhow!("the task is empty")));
+    }
+    Ok(text)
+}

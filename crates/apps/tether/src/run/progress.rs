@@ -1,0 +1,171 @@
+//! What the agents are doing, for people: an indented tree on standard error. On a terminal each agent also has a line
+//! that moves; elsewhere there are plain lines only.
+
+use std::collections::HashMap;
+use std::io::IsTerminal as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use agent::{Live, Signal};
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use sandbox::{Mode, one_line};
+use session::{Event, Header, SessionId, ToolCalled, ToolReturned};
+use subagent::{ChildEnded, ChildStarted};
+
+use super::watch::{Summary, View, Whose};
+
+/// The longest text that is shown of anything, in characters.
+const SHOWN: usize = 100;
+
+pub(crate) struct Progress(Mutex<State>);
+
+struct State {
+    /// Calls that were asked and have not returned.
+    calls: HashMap<(SessionId, Arc<str>), String>,
+    /// How far down each agent stands.
+    depths: HashMap<SessionId, u32>,
+    /// The moving lines, on a terminal.
+    moving: Option<Moving>,
+}
+
+struct Moving {
+    all: MultiProgress,
+    lines: HashMap<SessionId, ProgressBar>,
+}
+
+impl Progress {
+    pub(crate) fn new() -> Self {
+        let moving = std::io::stderr().is_terminal().then(|| Moving { all: MultiProgress::new(), lines: HashMap::new() });
+        Self(Mutex::new(State { calls: HashMap::new(), depths: HashMap::new(), moving }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn say(&self, line: &str) {
+        match &self.moving {
+            // A terminal that is gone is nobody to show it to.
+            Some(moving) => drop(moving.all.println(line)),
+            None => anstream::eprintln!("{line}"),
+        }
+    }
+
+    fn moves(&mut self, whose: &Whose, doing: &str) {
+        let Some(moving) = &mut self.moving else { return };
+        let line = moving.lines.entry(whose.session).or_insert_with(|| {
+            let style = ProgressStyle::with_template("{prefix}{spinner} {wide_msg}").expect("a valid template");
+            let line = moving.all.add(ProgressBar::new_spinner().with_style(style));
+            line.set_prefix(indent(whose.depth));
+            line.enable_steady_tick(Duration::from_millis(100));
+            line
+        });
+        line.set_message(match &whose.label {
+            Some(label) => format!("{}: {doing}", brief(label)),
+            None => doing.to_owned(),
+        });
+    }
+
+    fn rests(&mut self, session: SessionId) {
+        if let Some(line) = self.moving.as_mut().and_then(|moving| moving.lines.remove(&session)) {
+            line.finish_and_clear();
+        }
+    }
+}
+
+impl View for Progress {
+    fn opened(&self, header: &Header, model: &str, mode: Mode) {
+        let line = format!("session {} · {model} · {mode} · {}", header.id(), one_line(header.cwd()));
+        self.lock().say(&line);
+    }
+
+    fn event(&self, whose: &Whose, event: &Event) {
+        let mut state = self.lock();
+        state.depths.insert(whose.session, whose.depth);
+        if let Some(call) = event.get::<ToolCalled>() {
+            let told = told(call);
+            state.moves(whose, &told);
+            state.calls.insert((whose.session, call.call_id.clone()), told);
+        } else if let Some(result) = event.get::<ToolReturned>() {
+            let told = state.calls.remove(&(whose.session, result.call_id.clone())).unwrap_or_default();
+            let mark = if result.is_error { "✗" } else { "✓" };
+            let why = if result.is_error { format!(" — {}", first_line(result)) } else { String::new() };
+            let label = whose.label.as_ref().map_or_else(String::new, |label| format!("{}: ", brief(label)));
+            state.say(&format!("{}{mark} {label}{told}{why}", indent(whose.depth)));
+            state.moves(whose, "thinking");
+        }
+    }
+
+    fn live(&self, live: &Live) {
+        let mut state = self.lock();
+        let Some(line) = state.moving.as_mut().and_then(|moving| moving.lines.get(&live.session)) else { return };
+        match &live.signal {
+            Signal::Text(text) | Signal::Thought(text) => {
+                let said = format!("{}{text}", line.message());
+                let tail: String = said.chars().rev().take(SHOWN).collect();
+                line.set_message(one_line(&tail.chars().rev().collect::<String>()).to_string());
+            }
+        }
+    }
+
+    fn child_started(&self, child: &ChildStarted) {
+        let label = child.label.as_deref().map_or_else(|| child.provider.to_string(), brief);
+        let mut state = self.lock();
+        let depth = child.child.and_then(|session| state.depths.get(&session).copied()).unwrap_or(1);
+        state.say(&format!("{}▸ {label} ({})", indent(depth), child.provider));
+        if let Some(session) = child.child {
+            let whose = Whose { session, depth, label: child.label.clone() };
+            state.moves(&whose, "starting");
+        }
+    }
+
+    fn child_ended(&self, child: &ChildEnded) {
+        let mut state = self.lock();
+        if let Some(session) = child.child {
+            state.rests(session);
+            state.depths.remove(&session);
+        }
+    }
+
+    fn finished(&self, summary: &Summary) {
+        let mut state = self.lock();
+        if let Some(moving) = &mut state.moving {
+            moving.lines.drain().for_each(|(_, line)| line.finish_and_clear());
+        }
+        let denied = match summary.denials.len() {
+            0 => String::new(),
+            1 => ", 1 denial".to_owned(),
+            n => format!(", {n} denials"),
+        };
+        let tokens = summary.usage.total();
+        state.say(&format!("{}: {tokens} tokens{denied}", summary.stop_reason.as_str()));
+    }
+}
+
+fn indent(depth: u32) -> String {
+    "  ".repeat(depth.min(20) as usize)
+}
+
+/// A call in a few words: the tool and its first telling argument.
+fn told(call: &ToolCalled) -> String {
+    let arguments = serde_json::from_str::<serde_json::Value>(&call.arguments).unwrap_or_default();
+    let telling = ["path", "command", "description", "pattern", "prompt"];
+    let argument = telling.iter().find_map(|name| arguments.get(name)?.as_str());
+    format!("{} {}", brief(&call.name), argument.map_or_else(String::new, brief)).trim_end().to_owned()
+}
+
+fn first_line(result: &ToolReturned) -> String {
+    let text: String = result.content.iter().filter_map(llm::Content::as_text).collect();
+    brief(text.lines().next().unwrap_or_default())
+}
+
+fn brief(text: &str) -> String {
+    let mut line = one_line(text).to_string();
+    if let Some((cut, _)) = line.char_indices().nth(SHOWN) {
+        line.truncate(cut);
+        line.push('…');
+    }
+    line
+}

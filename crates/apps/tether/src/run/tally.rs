@@ -1,0 +1,41 @@
+//! What a whole tree of agents cost, and what was denied to it.
+
+use std::sync::{Mutex, PoisonError};
+
+use llm::Usage;
+use session::{AssistantMessage, Event, SessionId, ToolReturned};
+use subagent::ChildDenial;
+use tools::code;
+
+/// The most denials that are told one by one.
+const LIMIT: usize = 1_000;
+
+/// Sums as events come in.
+#[derive(Default)]
+pub(crate) struct Tally(Mutex<(Usage, Vec<ChildDenial>)>);
+
+impl Tally {
+    pub(crate) fn note(&self, session: SessionId, event: &Event) {
+        if let Some(AssistantMessage { usage: Some(usage), .. }) = event.get() {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).0 += *usage;
+        } else if let Some(denial) = denial(event) {
+            let denials = &mut self.0.lock().unwrap_or_else(PoisonError::into_inner).1;
+            if denials.len() < LIMIT {
+                denials.push(ChildDenial::in_session(session, denial));
+            }
+        }
+    }
+
+    pub(crate) fn totals(&self) -> (Usage, Vec<ChildDenial>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// What the sandbox did not allow, if this event says so.
+pub(crate) fn denial(event: &Event) -> Option<sandbox::Denial> {
+    let result = event.get::<ToolReturned>()?;
+    if &*result.error.as_ref()?.code != code::SANDBOX_DENIED {
+        return None;
+    }
+    serde_json::from_str(result.meta.as_ref()?.get()).ok()
+}

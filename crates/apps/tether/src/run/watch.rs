@@ -1,0 +1,80 @@
+//! Watching a tree of agents: every event of every session, as it is appended.
+
+use std::sync::Arc;
+
+use agent::{AgentPublished, Live};
+use context::{Realm, Registration, Scope};
+use llm::Usage;
+use sandbox::Mode;
+use session::{Event, Header, SessionId};
+use subagent::{ChildDenial, ChildEnded, ChildStarted, Descriptor, StopReason};
+
+use super::tally::Tally;
+
+/// Something that shows a run to somebody. Called from the agents' tasks, in order for each session.
+pub(crate) trait View: Send + Sync {
+    /// The top-level session is open.
+    fn opened(&self, header: &Header, model: &str, mode: Mode);
+    /// An event was appended to the log of an agent, and so handed to the store.
+    fn event(&self, whose: &Whose, event: &Event);
+    /// Something happens that is not logged.
+    fn live(&self, live: &Live);
+    /// A child can be seen.
+    fn child_started(&self, child: &ChildStarted);
+    /// A child is done.
+    fn child_ended(&self, child: &ChildEnded);
+    /// Everything is written.
+    fn finished(&self, summary: &Summary);
+}
+
+/// Whose event it is.
+#[derive(Clone, Debug)]
+pub(crate) struct Whose {
+    pub(crate) session: SessionId,
+    pub(crate) depth: u32,
+    pub(crate) label: Option<Arc<str>>,
+}
+
+/// What came of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct Summary {
+    pub(crate) session: SessionId,
+    pub(crate) stop_reason: StopReason,
+    pub(crate) output: String,
+    pub(crate) usage: Usage,
+    pub(crate) denials: Vec<ChildDenial>,
+}
+
+/// The registrations of a view.
+pub(crate) struct Watch {
+    _registrations: [Registration; 4],
+}
+
+impl Watch {
+    /// Shows `view` every agent that is published from now on, from its first live event.
+    pub(crate) fn start(app: &Scope, view: Arc<dyn View>, tally: Arc<Tally>) -> Self {
+        let realm: &Realm = app.realm();
+        let (published, live, started, ended) = (view.clone(), view.clone(), view.clone(), view);
+        let registrations = [
+            realm.on(move |AgentPublished(agent)| {
+                let session = agent.session();
+                let whose = Whose {
+                    session: session.id(),
+                    depth: session.header().depth(),
+                    label: session.latest::<Descriptor>().and_then(|descriptor| descriptor.label.clone()),
+                };
+                let (view, tally) = (published.clone(), tally.clone());
+                let observing = session.observe(session.first_live_seq(), move |event| {
+                    tally.note(whose.session, event);
+                    view.event(&whose, event);
+                });
+                // An agent that is closing already has nothing more to show.
+                let _ = agent.ctx().own(observing);
+            }),
+            realm.on(move |happening: &Live| live.live(happening)),
+            realm.on(move |child: &ChildStarted| started.child_started(child)),
+            realm.on(move |child: &ChildEnded| ended.child_ended(child)),
+        ];
+        Self { _registrations: registrations }
+    }
+}

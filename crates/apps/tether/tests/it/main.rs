@@ -1,0 +1,3 @@
+//! The `tether` command, run as its users run it.
+
+mod read;

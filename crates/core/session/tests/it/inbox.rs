@@ -1,0 +1,62 @@
+//! What was accepted and waits.
+
+use session::*;
+
+use crate::support::*;
+
+/// The same before and after the log was written and read.
+fn waits(session: &Session, expected: &[&str]) {
+    assert_eq!(waiting(session), expected);
+    assert_eq!(waiting(&reopened(session)), expected);
+}
+
+#[test]
+fn accepted_claimed_discarded() {
+    let session = session();
+    waits(&session, &[]);
+    let (a, b) = (accepted(&session, "a"), accepted(&session, "b"));
+    waits(&session, &["a", "b"]);
+    let c = accepted(&session, "c");
+    session.append(InboxClaimed { ids: vec![b] }).unwrap();
+    waits(&session, &["a", "c"]);
+    session.append(Note { n: 1 }).unwrap();
+    session.append(InboxDiscarded { ids: vec![a, MessageId(99)], cause: "cleared".into() }).unwrap();
+    waits(&session, &["c"]);
+    session.append(InboxClaimed { ids: vec![a, b] }).unwrap();
+    session.append(InboxClaimed { ids: vec![] }).unwrap();
+    waits(&session, &["c"]);
+    accepted(&session, "d");
+    session.append(InboxClaimed { ids: vec![c] }).unwrap();
+    waits(&session, &["d"]);
+    let waiting = session.pending();
+    assert_eq!((waiting[0].id, waiting[0].event().seq(), waiting[0].delivery), (MessageId(8), 8, Delivery::Followup));
+}
+
+#[test]
+fn a_claimed_message_is_history_whatever_becomes_of_the_turn() {
+    let session = session();
+    let id = accepted(&session, "a");
+    session.append(TurnStart { turn: 1 }).unwrap();
+    session.append(InboxClaimed { ids: vec![id] }).unwrap();
+    waits(&session, &[]);
+    turn(&reopened(&session), 2);
+}
+
+/// D-49, as far as the log goes: whatever of an accepted message has reached the disk, the next activation has it.
+#[test]
+fn nothing_accepted_is_lost_wherever_the_file_ends() {
+    let session = session();
+    let a = accepted(&session, "a");
+    session.append(TurnStart { turn: 1 }).unwrap();
+    session.append(InboxClaimed { ids: vec![a] }).unwrap();
+    let b = accepted(&session, "b");
+    session.append(TurnEnd { turn: 1, reason: TurnReason::Completed }).unwrap();
+    session.append(InboxDiscarded { ids: vec![b], cause: "cleared".into() }).unwrap();
+    let whole = text(&session.snapshot());
+    let expected: [&[&str]; 7] = [&[], &["a"], &["a"], &[], &["b"], &["b"], &[]];
+    for (events, expected) in expected.iter().enumerate() {
+        let cut: String = whole.split_inclusive('\n').take(events + 1).collect();
+        let resumed = session.house().resume(decode(&cut)).unwrap();
+        assert_eq!(waiting(&resumed), *expected, "after {events} events");
+    }
+}

@@ -1,0 +1,63 @@
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use agent::{AgentRef, AgentSetup};
+use async_trait::async_trait;
+use context::{BoxError, Ctx, Need, Plugin};
+use fs::FileSystem;
+use sandbox::Workspace;
+use sandbox_policy::SandboxPolicy;
+
+use crate::Fences;
+
+/// Gives every agent a [`Fence`](crate::Fence) around its session's directory, under its session's mode.
+pub struct FsSandboxPlugin;
+
+/// What the fences of an app have in common.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    /// Where Tether keeps its logs and settings: never for tools.
+    pub home: Option<PathBuf>,
+    /// What else is not written under confinement: absolute, or relative to each session's directory.
+    pub protected: Vec<PathBuf>,
+}
+
+#[async_trait]
+impl Plugin for FsSandboxPlugin {
+    type Config = Config;
+
+    fn name(&self) -> &'static str {
+        "fs-sandbox"
+    }
+
+    fn needs(&self) -> Vec<Need> {
+        vec![Need::of::<SandboxPolicy>()]
+    }
+
+    async fn apply(&self, ctx: &Ctx, config: Config) -> Result<(), BoxError> {
+        let policy = ctx.get::<SandboxPolicy>().ok_or("no `SandboxPolicy` service")?;
+        let setup = Setup { fences: Fences::default(), policy, config };
+        Ok(ctx.register::<dyn AgentSetup>("fs-sandbox", Arc::new(setup))?)
+    }
+}
+
+struct Setup {
+    fences: Fences,
+    policy: Arc<SandboxPolicy>,
+    config: Config,
+}
+
+#[async_trait]
+impl AgentSetup for Setup {
+    async fn set_up(&self, agent: &AgentRef) -> Result<(), BoxError> {
+        let mut workspace = Workspace::new(&**agent.session().header().cwd());
+        if let Some(home) = &self.config.home {
+            workspace = workspace.home(home);
+        }
+        let workspace = self.config.protected.iter().fold(workspace, Workspace::protect);
+        let (fences, mode, ctx) = (self.fences.clone(), self.policy.source_for(agent.session()), agent.ctx().clone());
+        let open = move || fences.open(workspace, mode, ctx);
+        let fence = agent.ctx().spawn_blocking("fence", open)?.await.map_err(|_| "opening the fence panicked")??;
+        Ok(agent.ctx().provide::<dyn FileSystem>(Arc::new(fence))?)
+    }
+}

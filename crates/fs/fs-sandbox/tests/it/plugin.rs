@@ -1,0 +1,64 @@
+//! Each agent of an app gets the fence of its own session.
+
+use std::sync::Arc;
+
+use agent::{AgentDriver, Agents, AgentsPlugin, CreateError, Driven, Profile, Spec};
+use context::{Boxed, Plugins, Scope};
+use fs::{FileSystem, Why};
+use fs_sandbox::{Config, FsSandboxPlugin};
+use llm::Route;
+use sandbox::Mode;
+use sandbox_policy::{ModeSet, SandboxPolicyPlugin};
+use session::{Delegation, Seed, Session, Sessions, SessionsPlugin};
+
+use crate::world::{How, World, how};
+
+struct Idle;
+
+impl AgentDriver for Idle {
+    fn drive(&self, driven: Driven) -> Boxed<'static, ()> {
+        Box::pin(async move { while driven.next_turn().await.is_some() {} })
+    }
+}
+
+// D-01
+#[test]
+fn a_child_writes_no_more_than_its_parent_could_at_the_delegation() {
+    let world = World::new(Mode::ReadOnly);
+    world.run(async {
+        let app = Scope::root("app");
+        app.provide::<dyn AgentDriver>(Arc::new(Idle)).unwrap();
+        let config = Config { home: Some(world.at("home")), protected: vec!["ci".into()] };
+        Plugins::new()
+            .with(SessionsPlugin, ())
+            .with(AgentsPlugin, ())
+            .with(FsSandboxPlugin, config)
+            .with(SandboxPolicyPlugin, sandbox_policy::Config { default: Mode::DangerFullAccess })
+            .start(&app)
+            .await
+            .unwrap();
+        let (agents, sessions) = (app.get::<Agents>().unwrap(), app.get::<Sessions>().unwrap());
+        let spec = |session| Spec::new(session, Profile::of(Route::new("offline", "none")));
+        let parent = sessions.create(world.at("ws").to_str().unwrap());
+        parent.append(ModeSet::by_user(Mode::WorkspaceWrite)).unwrap();
+        let child = Session::delegated(Delegation::capture(&parent).unwrap(), Seed::Fresh);
+        parent.append(ModeSet::by_user(Mode::DangerFullAccess)).unwrap();
+
+        let parent = agents.create(&app, spec(parent)).await.unwrap();
+        let child = agents.create(&app, spec(child)).await.unwrap();
+        let files = |agent: &agent::Agent| agent.ctx().get::<dyn FileSystem>().unwrap();
+        let (mine, theirs) = (files(&parent), files(&child));
+        assert_eq!((mine.mode(), theirs.mode()), (Mode::DangerFullAccess, Mode::WorkspaceWrite));
+        assert_eq!(how(&mine.write("../up", b"x".to_vec(), None).await), How::Done);
+        assert_eq!(how(&theirs.write("../down", b"x".to_vec(), None).await), How::Denied(Why::Outside));
+        assert_eq!(how(&theirs.write("ci/x", b"x".to_vec(), None).await), How::Denied(Why::Protected));
+        assert_eq!(how(&theirs.read("../home/sessions/other.jsonl", 9).await), How::Denied(Why::Home));
+        assert_eq!(how(&theirs.write("in", b"x".to_vec(), None).await), How::Done);
+        assert!(world.at("up").exists() && !world.at("down").exists() && world.at("ws/in").exists());
+        assert!(app.get::<dyn FileSystem>().is_none(), "an app has no files of its own");
+
+        let nowhere = agents.create(&app, spec(sessions.create("/no/such/directory"))).await;
+        assert!(matches!(nowhere, Err(CreateError::Setup(_))));
+        app.close().await.unwrap();
+    });
+}

@@ -1,0 +1,111 @@
+//! What the store asks of a file system, so that tests can have one that fails.
+
+#[cfg(test)]
+pub(crate) mod fake;
+mod folder;
+
+use std::io;
+
+pub(crate) use folder::Folder;
+
+/// One directory.
+pub(crate) trait Disk: Send + Sync {
+    /// Makes the directory if it is not there.
+    fn prepare(&self) -> io::Result<()>;
+
+    /// What is in it.
+    fn names(&self) -> io::Result<Vec<String>>;
+
+    /// A regular file in it. Links are not followed.
+    fn open(&self, name: &str, how: How) -> io::Result<Box<dyn Blob>>;
+
+    /// Gives a file another name, which must be free.
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+
+    /// Takes a name away.
+    fn remove(&self, name: &str) -> io::Result<()>;
+
+    /// Returns when all names are on stable storage.
+    fn sync_names(&self) -> io::Result<()>;
+
+    /// The OS lock on a file, made if it is not there, and with this process's id in it.
+    fn lease(&self, name: &str) -> io::Result<Leased>;
+
+    /// The process whose id is in a lock file, if it lives. Does not touch the lock.
+    fn holder(&self, name: &str) -> Option<u32>;
+}
+
+/// What a file is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum How {
+    /// One that is there, to read it.
+    Read,
+    /// One that is there, to read and write it.
+    Write,
+    /// An empty one, whatever was there.
+    Replace,
+    /// One that is not there.
+    New,
+}
+
+/// An open file.
+pub(crate) trait Blob: Send {
+    fn stat(&self) -> io::Result<Stat>;
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize>;
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize>;
+    fn set_len(&self, len: u64) -> io::Result<()>;
+    /// Returns when the bytes and the length are on stable storage.
+    fn sync(&self) -> io::Result<()>;
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stat {
+    pub len: u64,
+    /// In milliseconds since the Unix epoch.
+    pub modified: u64,
+    /// Equal for equal files.
+    pub identity: (u64, u64),
+}
+
+/// Whoever has it, has the lock. Dropping it frees the lock and removes its file.
+pub(crate) type Lease = Box<dyn Send>;
+
+pub(crate) enum Leased {
+    Mine(Lease),
+    /// By another, with its process id where that is known.
+    Held(Option<u32>),
+}
+
+impl dyn Blob + '_ {
+    /// Writes all of it, however little the system takes at a time.
+    pub(crate) fn write_all_at(&self, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match self.write_at(bytes, offset) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(count) => {
+                    bytes = &bytes[count..];
+                    offset += count as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// At most `len` bytes from `offset` on; fewer only where the file ends.
+    pub(crate) fn read_from(&self, offset: u64, len: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; len];
+        let mut filled = 0;
+        while filled < len {
+            match self.read_at(&mut bytes[filled..], offset + filled as u64) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        bytes.truncate(filled);
+        Ok(bytes)
+    }
+}

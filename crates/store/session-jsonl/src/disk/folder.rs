@@ -1,0 +1,264 @@
+use std::fs::{DirBuilder, File, TryLockError};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt, FileExt};
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags, fstat, fsync};
+use rustix::fs::{openat, renameat, renameat_with, statat, unlinkat};
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
+
+use super::{Blob, Disk, How, Leased, Stat};
+
+/// A real directory, held open once it has been found.
+pub(crate) struct Folder {
+    path: PathBuf,
+    handle: RwLock<Option<Arc<OwnedFd>>>,
+}
+
+/// A real file.
+struct OpenFile(File);
+
+/// A lock on a real file.
+struct OsLease {
+    folder: Arc<OwnedFd>,
+    name: String,
+    file: File,
+}
+
+/// Enough for an unlucky race on every one of them.
+const LEASE_TRIES: usize = 64;
+const PRIVATE_FILE: Mode = Mode::RUSR.union(Mode::WUSR);
+const PRIVATE_FOLDER: u32 = 0o700;
+
+impl Folder {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self { path, handle: RwLock::default() }
+    }
+
+    fn handle(&self) -> io::Result<Arc<OwnedFd>> {
+        if let Some(handle) = &*self.handle.read().unwrap_or_else(PoisonError::into_inner) {
+            return Ok(handle.clone());
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let opened = openat(CWD, &self.path, flags, Mode::empty())?;
+        let mut handle = self.handle.write().unwrap_or_else(PoisonError::into_inner);
+        Ok(handle.get_or_insert_with(|| Arc::new(opened)).clone())
+    }
+
+    /// Whether the directory is there, and the one that is held open.
+    fn is_there(&self) -> io::Result<bool> {
+        match self.handle() {
+            Ok(handle) if fstat(&handle)?.st_nlink > 0 => Ok(true),
+            Ok(_) => {
+                *self.handle.write().unwrap_or_else(PoisonError::into_inner) = None;
+                Ok(false)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn file(&self, name: &str, flags: OFlags) -> io::Result<File> {
+        // Without `NONBLOCK` a pipe in place of a log would block its reader for good.
+        let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let opened = openat(&*self.handle()?, name, flags, PRIVATE_FILE);
+        let file = opened.map_err(|errno| match errno {
+            Errno::LOOP => io::Error::new(io::ErrorKind::InvalidInput, "it is a symbolic link, which is not followed"),
+            errno => errno.into(),
+        })?;
+        match FileType::from_raw_mode(fstat(&file)?.st_mode) {
+            FileType::RegularFile => Ok(file.into()),
+            _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
+        }
+    }
+
+    /// Whether `name` leads to `file`.
+    fn leads_to(&self, name: &str, file: &File) -> io::Result<bool> {
+        leads_to(&*self.handle()?, name, file)
+    }
+}
+
+impl Disk for Folder {
+    fn prepare(&self) -> io::Result<()> {
+        if self.is_there()? {
+            return Ok(());
+        }
+        DirBuilder::new().recursive(true).mode(PRIVATE_FOLDER).create(&self.path)
+    }
+
+    fn names(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in Dir::read_from(&*self.handle()?)? {
+            if let Ok(name) = entry?.file_name().to_str() {
+                names.push(name.to_owned());
+            }
+        }
+        Ok(names)
+    }
+
+    fn open(&self, name: &str, how: How) -> io::Result<Box<dyn Blob>> {
+        let flags = match how {
+            How::Read => OFlags::RDONLY,
+            How::Write => OFlags::RDWR,
+            How::Replace => OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC,
+            How::New => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
+        };
+        Ok(Box::new(OpenFile(self.file(name, flags)?)))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        let folder = &*self.handle()?;
+        match renameat_with(folder, from, folder, to, RenameFlags::NOREPLACE) {
+            // Not every file system knows the flag. The lease keeps the name free there.
+            Err(Errno::INVAL | Errno::NOSYS) => Ok(renameat(folder, from, folder, to)?),
+            renamed => Ok(renamed?),
+        }
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        Ok(unlinkat(&*self.handle()?, name, AtFlags::empty())?)
+    }
+
+    fn sync_names(&self) -> io::Result<()> {
+        Ok(fsync(&*self.handle()?)?)
+    }
+
+    fn lease(&self, name: &str) -> io::Result<Leased> {
+        for _ in 0..LEASE_TRIES {
+            let file = self.file(name, OFlags::RDWR | OFlags::CREATE)?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Ok(Leased::Held(pid_in(&file))),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+            // Whoever had it before may have removed the name between our opening and our locking. A lock on a file
+            // without a name excludes nobody.
+            if self.leads_to(name, &file)? {
+                let lease = OsLease { folder: self.handle()?, name: name.to_owned(), file };
+                let pid = format!("{}\n", std::process::id());
+                lease.file.write_all_at(pid.as_bytes(), 0)?;
+                lease.file.set_len(pid.len() as u64)?;
+                return Ok(Leased::Mine(Box::new(lease)));
+            }
+        }
+        Err(io::Error::new(io::ErrorKind::ResourceBusy, "its lock changes hands all the time"))
+    }
+
+    fn holder(&self, name: &str) -> Option<u32> {
+        let pid = pid_in(&self.file(name, OFlags::RDONLY).ok()?)?;
+        let lives = match test_kill_process(Pid::from_raw(i32::try_from(pid).ok()?)?) {
+            // Somebody else's process lives too.
+            Ok(()) | Err(Errno::PERM) => true,
+            Err(_) => false,
+        };
+        lives.then_some(pid)
+    }
+}
+
+fn leads_to(folder: &OwnedFd, name: &str, file: &File) -> io::Result<bool> {
+    let open = fstat(file)?;
+    match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(named) => Ok((named.st_dev, named.st_ino) == (open.st_dev, open.st_ino)),
+        Err(Errno::NOENT) => Ok(false),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+fn pid_in(file: &File) -> Option<u32> {
+    let mut bytes = [0; 16];
+    let count = file.read_at(&mut bytes, 0).ok()?;
+    std::str::from_utf8(&bytes[..count]).ok()?.strip_suffix('\n')?.parse().ok()
+}
+
+impl Drop for OsLease {
+    fn drop(&mut self) {
+        // The name goes first: who opens the file before that sees, once it has the lock, that the name is gone.
+        if matches!(leads_to(&self.folder, &self.name, &self.file), Ok(true))
+            && let Err(error) = unlinkat(&*self.folder, self.name.as_str(), AtFlags::empty())
+        {
+            tracing::warn!(lock = self.name, %error, "a lock file could not be removed");
+        }
+        // Closing is not enough: a process that was forked and has not yet executed shares the open file.
+        if let Err(error) = self.file.unlock() {
+            tracing::warn!(lock = self.name, %error, "a lock could not be freed");
+        }
+    }
+}
+
+impl Blob for OpenFile {
+    fn stat(&self) -> io::Result<Stat> {
+        let stat = fstat(&self.0)?;
+        let millis = stat.st_mtime.saturating_mul(1_000).saturating_add(stat.st_mtime_nsec as i64 / 1_000_000);
+        Ok(Stat {
+            len: u64::try_from(stat.st_size).unwrap_or(0),
+            modified: u64::try_from(millis).unwrap_or(0),
+            identity: (stat.st_dev, stat.st_ino),
+        })
+    }
+
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.0.read_at(bytes, offset)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        self.0.write_at(bytes, offset)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.0.set_len(len)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+    use super::*;
+
+    /// Each lease removes the file, so that almost every opening meets a lock that changes hands.
+    #[test]
+    fn a_lock_excludes_while_its_file_comes_and_goes() {
+        let home = tempfile::tempdir().expect("a temporary directory can be made");
+        let (taken, count) = (AtomicBool::new(false), AtomicUsize::new(0));
+        let fight = || {
+            // Each its own handle, as a process would have.
+            let folder = Folder::new(home.path().to_owned());
+            for _ in 0..5_000 {
+                if let Ok(Leased::Mine(lease)) = folder.lease("lock") {
+                    assert!(!taken.swap(true, Ordering::SeqCst), "two have it");
+                    count.fetch_add(1, Ordering::SeqCst);
+                    assert!(matches!(folder.lease("lock"), Ok(Leased::Held(_))), "the lock file is there");
+                    assert!(taken.swap(false, Ordering::SeqCst));
+                    drop(lease);
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(fight);
+            }
+        });
+        assert!(count.load(Ordering::SeqCst) > 0);
+        assert_eq!(Folder::new(home.path().to_owned()).names().expect("it is there"), [".", ".."], "nothing is left");
+    }
+
+    #[test]
+    fn a_name_that_is_taken_is_not_replaced() {
+        let home = tempfile::tempdir().expect("a temporary directory can be made");
+        let folder = Folder::new(home.path().to_owned());
+        for name in ["one", "two"] {
+            let file = folder.open(name, How::New).expect("it is new");
+            file.write_all_at(name.as_bytes(), 0).expect("it can be written");
+        }
+        let refused = folder.rename("one", "two").expect_err("it is taken");
+        assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(std::fs::read(home.path().join("two")).expect("it is there"), b"two");
+    }
+}

@@ -1,0 +1,297 @@
+//! Brings a file up to date with its log. Only one thread at a time has a writer.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use session::Snapshot;
+use session_store::Fault;
+
+use crate::disk::{Blob, Disk, How, Lease};
+use crate::names::Names;
+
+/// How many bytes are written at a time.
+const BATCH: usize = 1 << 20;
+/// A longer log is not written, since it would not be opened again.
+pub(crate) const MOST_BYTES: u64 = 4 << 30;
+/// How many files may stay open between a hint and the flush after it, in one store: with a thousand sessions, their
+/// locks leave no room for more under the usual limit of 1,024.
+const HELD: usize = 4;
+
+/// A log's file, and how far it has come.
+pub(crate) struct Writer {
+    home: Home,
+    /// `None` once the session was let go of.
+    lease: Option<Lease>,
+    /// Whether the session was there before, so that discarding it must not remove it.
+    opened: bool,
+    /// `None` before the first flush.
+    file: Option<OnDisk>,
+    held: Option<Held>,
+}
+
+/// Where its files are, and what they share with those of other sessions.
+pub(crate) struct Home {
+    pub disk: Arc<dyn Disk>,
+    pub names: Names,
+    /// How many files are open between a hint and the flush after it, in the whole store.
+    pub holding: Arc<AtomicUsize>,
+}
+
+/// What is known of the file.
+struct OnDisk {
+    identity: (u64, u64),
+    /// What is in the file, but for what is `ragged`.
+    written: Mark,
+    /// What is on stable storage.
+    synced: Mark,
+    /// Whether there may be more bytes behind `written`: part of a batch that failed.
+    ragged: bool,
+    /// Whether the directory entry is on stable storage.
+    named: bool,
+}
+
+/// A place between two lines.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Mark {
+    events: u64,
+    bytes: u64,
+}
+
+/// A file that holds bytes which are not on stable storage. It stays open, since the system tells of a write-back that
+/// failed only to those who had the file open then.
+struct Held {
+    blob: Box<dyn Blob>,
+    permit: Permit,
+}
+
+/// The right to keep one file open.
+struct Permit(Arc<AtomicUsize>);
+
+impl Writer {
+    /// For a session that has no file yet.
+    pub(crate) fn fresh(home: Home, lease: Lease) -> Self {
+        Self { home, lease: Some(lease), opened: false, file: None, held: None }
+    }
+
+    /// For a session whose file holds `events` events in `bytes` bytes, all on stable storage.
+    pub(crate) fn opened(home: Home, lease: Lease, identity: (u64, u64), events: u64, bytes: u64) -> Self {
+        let synced = Mark { events, bytes };
+        // The process before this one may have died between naming the file and syncing the name.
+        let file = OnDisk { identity, written: synced, synced, ragged: false, named: false };
+        Self { home, lease: Some(lease), opened: true, file: Some(file), held: None }
+    }
+
+    /// Whether there is no file yet.
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.file.is_none()
+    }
+
+    /// Writes, without waiting for the disk. Does nothing where that would keep one file too many open, or where
+    /// nothing may be seen of the session yet.
+    pub(crate) fn write_ahead(&mut self, log: &Snapshot, buffer: &mut Vec<u8>) -> Result<(), Fault> {
+        let Self { home, lease: Some(_), file: Some(file), held, .. } = self else { return Ok(()) };
+        let (blob, permit) = match held.take() {
+            Some(Held { blob, permit }) => (Some(blob), permit),
+            None => match Permit::take(&home.holding) {
+                Some(permit) => (None, permit),
+                None => return Ok(()),
+            },
+        };
+        let blob = home.ready(blob, file)?;
+        let appended = home.append(&*blob, file, log, buffer);
+        if file.written != file.synced {
+            *held = Some(Held { blob, permit });
+        }
+        appended
+    }
+
+    /// Writes what is not written and waits until all of `log` is on stable storage.
+    pub(crate) fn flush(&mut self, log: &Snapshot, buffer: &mut Vec<u8>) -> Result<(), Fault> {
+        let Self { home, lease, file, held, .. } = self;
+        if lease.is_none() && file.as_ref().is_none_or(|file| !file.is_kept(log)) {
+            return Err(home.fault("write", io::Error::other("the session was let go of before")));
+        }
+        let file = match file {
+            Some(file) => {
+                home.extend(held.take().map(|held| held.blob), file, log, buffer)?;
+                file
+            }
+            None => file.insert(home.begin(log, buffer)?),
+        };
+        if !file.named {
+            home.disk.sync_names().map_err(|error| home.fault("sync the directory of", error))?;
+            file.named = true;
+        }
+        Ok(())
+    }
+
+    /// Lets go of the session.
+    pub(crate) fn let_go(&mut self) {
+        self.held = None;
+        self.lease = None;
+    }
+
+    /// Lets go of the session, and removes it if it was not there before.
+    pub(crate) fn discard(&mut self) -> Result<(), Fault> {
+        let Self { home: Home { disk, names, .. }, .. } = self;
+        let removable = self.lease.is_some() && !self.opened && self.file.take().is_some();
+        let removed = match removable {
+            true => disk.remove(&names.log()).and_then(|()| disk.sync_names()),
+            false => Ok(()),
+        };
+        self.let_go();
+        removed.map_err(|error| self.home.fault("remove", error))
+    }
+}
+
+impl OnDisk {
+    fn is_kept(&self, log: &Snapshot) -> bool {
+        !self.ragged && self.written == self.synced && self.written.events >= log.len()
+    }
+}
+
+impl Home {
+    /// A file appears whole or not at all: whoever finds a child's log finds its stamps in it. So everything goes into
+    /// a file of another name first. What fails here leaves nothing to go on from.
+    fn begin(&self, log: &Snapshot, buffer: &mut Vec<u8>) -> Result<OnDisk, Fault> {
+        let (unfinished, name) = (self.names.unfinished(), self.names.log());
+        let begun = self.write_first(&unfinished, log, buffer).and_then(|file| {
+            self.disk.rename(&unfinished, &name).map_err(|error| self.fault("name", error))?;
+            Ok(file)
+        });
+        if begun.is_err()
+            && let Err(error) = self.disk.remove(&unfinished)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            tracing::warn!(file = unfinished, %error, "an unfinished file could not be removed");
+        }
+        begun
+    }
+
+    fn write_first(&self, unfinished: &str, log: &Snapshot, buffer: &mut Vec<u8>) -> Result<OnDisk, Fault> {
+        let doing = |doing| move |error| self.fault(doing, error);
+        let blob = self.disk.open(unfinished, How::Replace).map_err(doing("create"))?;
+        let identity = blob.stat().map_err(doing("look at"))?.identity;
+        let start = Mark { events: 0, bytes: 0 };
+        let mut file = OnDisk { identity, written: start, synced: start, ragged: false, named: false };
+        buffer.clear();
+        serde_json::to_writer(&mut *buffer, &**log.header()).expect("a header serializes to memory");
+        buffer.push(b'\n');
+        self.append_behind(&*blob, &mut file, log, buffer)?;
+        blob.sync().map_err(doing("sync"))?;
+        file.synced = file.written;
+        Ok(file)
+    }
+
+    fn extend(
+        &self,
+        held: Option<Box<dyn Blob>>,
+        file: &mut OnDisk,
+        log: &Snapshot,
+        buffer: &mut Vec<u8>,
+    ) -> Result<(), Fault> {
+        if file.is_kept(log) {
+            return Ok(());
+        }
+        let blob = self.ready(held, file)?;
+        self.append(&*blob, file, log, buffer)?;
+        if let Err(error) = blob.sync() {
+            // After a failed sync the system may have dropped what it could not write and call the rest clean: a second
+            // sync would succeed and prove nothing. So all of it is cut off and written anew by the next flush.
+            file.written = file.synced;
+            file.ragged = true;
+            return Err(self.fault("sync", error));
+        }
+        file.synced = file.written;
+        Ok(())
+    }
+
+    /// The file, opened, ending where it should.
+    fn ready(&self, held: Option<Box<dyn Blob>>, file: &mut OnDisk) -> Result<Box<dyn Blob>, Fault> {
+        let named = self.disk.open(&self.names.log(), How::Write).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => self.fault("write", tampered("it was removed while the session was open")),
+            _ => self.fault("open", error),
+        })?;
+        let stat = named.stat().map_err(|error| self.fault("look at", error))?;
+        if stat.identity != file.identity {
+            return Err(self.fault("write", tampered("it was replaced while the session was open")));
+        }
+        let blob = held.unwrap_or(named);
+        if stat.len < file.written.bytes || stat.len > file.written.bytes && !file.ragged {
+            return Err(self.fault("write", tampered("someone else changed its length while the session was open")));
+        }
+        if file.ragged {
+            blob.set_len(file.written.bytes).map_err(|error| self.fault("cut back", error))?;
+            file.ragged = false;
+        }
+        Ok(blob)
+    }
+
+    fn append(&self, blob: &dyn Blob, file: &mut OnDisk, log: &Snapshot, buffer: &mut Vec<u8>) -> Result<(), Fault> {
+        buffer.clear();
+        self.append_behind(blob, file, log, buffer)
+    }
+
+    /// Writes what is in `buffer` and the events behind it, a bounded batch at a time.
+    fn append_behind(
+        &self,
+        blob: &dyn Blob,
+        file: &mut OnDisk,
+        log: &Snapshot,
+        buffer: &mut Vec<u8>,
+    ) -> Result<(), Fault> {
+        let mut events = file.written.events;
+        for event in log.events_from(events) {
+            event.write(buffer);
+            buffer.push(b'\n');
+            events += 1;
+            if buffer.len() >= BATCH {
+                self.put(blob, file, events, buffer)?;
+            }
+        }
+        if buffer.is_empty() { Ok(()) } else { self.put(blob, file, events, buffer) }
+    }
+
+    fn put(&self, blob: &dyn Blob, file: &mut OnDisk, events: u64, buffer: &mut Vec<u8>) -> Result<(), Fault> {
+        let Mark { bytes, .. } = file.written;
+        let end = bytes + buffer.len() as u64;
+        if end > MOST_BYTES {
+            let limit = format!("a log holds at most {MOST_BYTES} bytes");
+            return Err(self.fault("write", io::Error::new(io::ErrorKind::FileTooLarge, limit)));
+        }
+        if let Err(error) = blob.write_all_at(buffer, bytes) {
+            // Half a line may be there now. If it cannot be cut off at once, it is before anything else is written.
+            file.ragged = blob.set_len(bytes).is_err();
+            return Err(self.fault("write", error));
+        }
+        buffer.clear();
+        file.written = Mark { events, bytes: end };
+        Ok(())
+    }
+
+    pub(crate) fn fault(&self, doing: &'static str, source: io::Error) -> Fault {
+        Fault { doing, place: self.names.place(), source }
+    }
+}
+
+fn tampered(how: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, how)
+}
+
+impl Permit {
+    fn take(holding: &Arc<AtomicUsize>) -> Option<Self> {
+        let more = |held| (held < HELD).then_some(held + 1);
+        holding.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
+        Some(Self(holding.clone()))
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests;

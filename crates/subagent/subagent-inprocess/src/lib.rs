@@ -1,0 +1,56 @@
+//! Runs a child agent in this process, for the providers that do.
+//!
+//! *Owns:* the one run driver that fresh and forked children share.
+//! *Never:* a registered provider, a decision about policy, a cleanup that closing the run's scope would not do.
+//!
+//! A provider is its seed and this call:
+//!
+//! ```
+//! # use std::sync::Arc; use agent::Agents; use session::Seed; use subagent::*;
+//! struct Fresh(Arc<Agents>);
+//! #[async_trait::async_trait]
+//! impl SubagentProvider for Fresh {
+//!     fn inherits_parent_context(&self) -> bool { false }
+//!     async fn start(&self, start: Start) -> Result<Started, StartError> {
+//!         subagent_inprocess::run(&self.0, start, Seed::Fresh).await
+//!     }
+//! }
+//! ```
+
+use agent::{Agents, Receipt, TurnOutcome};
+use llm::Content;
+use session::{Seed, Session, TurnReason};
+use subagent::{Capability, RunResult, Start, StartError, Started, StopReason, compose, denials_in};
+
+/// What every child in this process can honour.
+pub const OFFERS: &[Capability] = &[Capability::DepthLimit];
+
+/// Creates a child seeded as `seed` says, prompts it once and reports how it ended.
+pub async fn run(agents: &Agents, start: Start, seed: Seed) -> Result<Started, StartError> {
+    let mut agent = compose(agents, start, seed).await?;
+    let receipt = agent.prompted().expect("the composition prompts the child");
+    let agent = agent.leave();
+    let session = agent.session().clone();
+    Ok(Started { child: Some(agent.id()), result: Box::pin(finish(receipt, session)) })
+}
+
+async fn finish(receipt: Receipt, session: Session) -> RunResult {
+    let TurnOutcome { reason, output, usage, .. } = receipt.outcome().await;
+    let output =
+        output.map_or_else(Vec::new, |message| message.content.iter().filter(|part| is_said(part)).cloned().collect());
+    let denials = denials_in(&session.snapshot(), session.first_live_seq());
+    let message = match &reason {
+        TurnReason::Error { message } | TurnReason::Blocked { message } => message.clone(),
+        TurnReason::Aborted { cause } => cause.clone(),
+        TurnReason::Completed | TurnReason::MaxTokens | TurnReason::Interrupted => None,
+    };
+    RunResult { reason: StopReason::from(&reason), output, message, usage, denials }
+}
+
+/// Whether a part of a message is for others to read.
+fn is_said(part: &Content) -> bool {
+    match part {
+        Content::Text { .. } | Content::Image { .. } => true,
+        Content::Thinking { .. } | Content::ToolCall(_) | Content::ToolResult { .. } => false,
+    }
+}

@@ -1,0 +1,103 @@
+//! What a child's scope did not allow it: told to the parent by the harness, not left to the child's prose.
+
+use std::sync::Arc;
+
+use llm::Usage;
+use sandbox::{Denial, Mode, Operation};
+use serde::{Deserialize, Serialize};
+use session::{SessionId, Snapshot, ToolReturned};
+use tools::code;
+
+use crate::StopReason;
+
+/// How many denials are told one by one.
+pub const DENIALS_SHOWN: usize = 20;
+
+/// Denials of a child and its descendants: the first [`DENIALS_SHOWN`], and how many there were.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Denials {
+    /// The first ones.
+    pub list: Vec<ChildDenial>,
+    /// All of them.
+    pub total: u64,
+}
+
+/// One thing that was denied, and to whom.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChildDenial {
+    /// Whose call it was.
+    pub session: SessionId,
+    /// What was tried.
+    pub operation: Operation,
+    /// On what.
+    pub target: String,
+    /// Under which mode.
+    pub mode: Mode,
+}
+
+/// What a delegation tool tells besides its text: the meta of its result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DelegationReport {
+    /// Who ran the child.
+    pub provider: Arc<str>,
+    /// Its session, if it has one in this process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub child: Option<SessionId>,
+    /// How it ended.
+    pub stop_reason: StopReason,
+    /// Tokens that it cost.
+    pub usage: Usage,
+    /// What its scope did not allow it.
+    pub denials: Denials,
+}
+
+impl Denials {
+    /// Adds one.
+    pub fn push(&mut self, denial: ChildDenial) {
+        self.total += 1;
+        if self.list.len() < DENIALS_SHOWN {
+            self.list.push(denial);
+        }
+    }
+
+    /// Adds those of a descendant.
+    pub fn merge(&mut self, below: Self) {
+        let shown = below.list.len() as u64;
+        below.list.into_iter().for_each(|denial| self.push(denial));
+        self.total += below.total.saturating_sub(shown);
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.total == 0
+    }
+}
+
+impl ChildDenial {
+    /// A denial in a session.
+    pub fn in_session(session: SessionId, Denial { operation, target, mode }: Denial) -> Self {
+        Self { session, operation, target, mode }
+    }
+
+    /// Without the session.
+    pub fn denial(&self) -> Denial {
+        Denial::new(self.operation, self.target.clone(), self.mode)
+    }
+}
+
+/// The denials that a log tells of from `from` on: those of its own calls, and those that its children reported.
+pub fn denials_in(log: &Snapshot, from: u64) -> Denials {
+    let mut denials = Denials::default();
+    for result in log.events_from(from).filter_map(|event| event.get::<ToolReturned>()) {
+        let Some(meta) = &result.meta else { continue };
+        if result.error.as_ref().is_some_and(|error| &*error.code == code::SANDBOX_DENIED) {
+            if let Ok(denial) = serde_json::from_str(meta.get()) {
+                denials.push(ChildDenial::in_session(log.header().id(), denial));
+            }
+        } else if let Ok(report) = serde_json::from_str::<DelegationReport>(meta.get()) {
+            denials.merge(report.denials);
+        }
+    }
+    denials
+}

@@ -1,0 +1,196 @@
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use agent::AgentRef;
+use context::{Ctx, NameTaken, Realm, Registration, Registry, Scope, Stop};
+use futures_util::FutureExt as _;
+use session::{Delegation, SessionId};
+use tokio::sync::{SetOnce, oneshot};
+
+use crate::run::OwnedScope;
+use crate::{
+    ChildEnded, ChildStarted, Request, Run, RunId, RunResult, Start, StartError, Started, Starting, StopReason,
+    SubagentProvider,
+};
+
+/// The named providers, and the one way to start a child with them.
+pub struct Subagents {
+    realm: Realm,
+    providers: Registry<dyn SubagentProvider>,
+    limits: Limits,
+    runs: AtomicU64,
+}
+
+/// What the deployment allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// How far below a top-level session a child may stand; 0 forbids delegation.
+    pub max_depth: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { max_depth: 3 }
+    }
+}
+
+impl Subagents {
+    /// Runs are announced in `home`'s realm, and children look it up.
+    pub fn new(home: &Ctx, limits: Limits) -> Arc<Self> {
+        let realm = home.realm().clone();
+        Arc::new(Self { realm, providers: Registry::default(), limits, runs: AtomicU64::new(1) })
+    }
+
+    /// Adds a provider under a name of its own. Dropping the registration blocks new starts and leaves runs alone.
+    pub fn register(
+        &self,
+        name: impl Into<Arc<str>>,
+        provider: Arc<dyn SubagentProvider>,
+    ) -> Result<Registration, NameTaken> {
+        self.providers.register(name, provider)
+    }
+
+    /// The providers, in order of registration; it also tells of changes.
+    pub fn providers(&self) -> &Registry<dyn SubagentProvider> {
+        &self.providers
+    }
+
+    /// What the deployment allows.
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// Captures the parent's scope *now*, then starts a child in a task that the parent's scope owns. A parent that
+    /// switches after this returns does not change the child, polled or not.
+    pub fn start(&self, parent: &AgentRef, provider: &str, request: Request) -> Starting {
+        let delegation = Delegation::capture(parent.session());
+        let launched = delegation
+            .map_err(StartError::from)
+            .and_then(|delegation| self.launch(parent, provider, delegation, request));
+        Starting(launched.map_err(Some))
+    }
+
+    fn launch(
+        &self,
+        parent: &AgentRef,
+        name: &str,
+        delegation: Delegation,
+        request: Request,
+    ) -> Result<oneshot::Receiver<Result<Run, StartError>>, StartError> {
+        let name: Arc<str> = name.into();
+        let provider = self.providers.get(&name).ok_or_else(|| self.unknown(&name))?;
+        if let Some(capability) = request.needs().find(|need| !provider.offers().contains(need)) {
+            return Err(StartError::Unsupported { provider: name, capability });
+        }
+        let limit = request.max_depth.unwrap_or(u32::MAX).min(self.limits.max_depth);
+        if delegation.depth() > limit {
+            return Err(StartError::TooDeep { depth: delegation.depth(), limit });
+        }
+        if let Some(model) = &request.model {
+            model.adapter(&self.realm)?;
+        }
+        let id = RunId(self.runs.fetch_add(1, Ordering::Relaxed));
+        let (handed, receiver) = oneshot::channel();
+        let launch = Launch { id, realm: self.realm.clone(), provider, name, parent: parent.clone(), handed };
+        parent
+            .ctx()
+            .spawn("run", Stop::Join, launch.carry(delegation, request))
+            .map_err(|_| StartError::ParentClosing)?;
+        Ok(receiver)
+    }
+
+    fn unknown(&self, name: &Arc<str>) -> StartError {
+        let known = self.providers.list().into_iter().map(|(name, _)| name.to_string()).collect();
+        StartError::UnknownProvider { name: name.clone(), known }
+    }
+}
+
+/// A start on its way to a run.
+struct Launch {
+    id: RunId,
+    realm: Realm,
+    provider: Arc<dyn SubagentProvider>,
+    name: Arc<str>,
+    parent: AgentRef,
+    handed: oneshot::Sender<Result<Run, StartError>>,
+}
+
+impl Launch {
+    /// A run's own task: start, announce, hand over, wait for the end, announce it.
+    ///
+    /// The parent's scope owns it, and it makes the run's scope itself: what is newer closes first, so it must be the
+    /// older of the two to be joined after it. Once that has closed nothing of the child is left, so a provider whose
+    /// result never settles holds up nobody.
+    async fn carry(self, delegation: Delegation, request: Request) {
+        let Self { id, realm, provider, name, parent, handed } = self;
+        let Ok(scope) = parent.ctx().child_in("run", realm.clone()) else {
+            return drop(handed.send(Err(StartError::ParentClosing)));
+        };
+        let (ctx, from) = (Ctx::clone(&scope), parent.id());
+        let (cancelled, label) = (request.cancelled.clone(), request.label.clone());
+        let start = Start { ctx: ctx.clone(), provider: name.clone(), parent, delegation, request };
+        let starting = AssertUnwindSafe(provider.start(start)).catch_unwind();
+        let started = tokio::select! {
+            biased;
+            () = cancelled.cancelled() => Err(StartError::Cancelled),
+            () = ctx.cancelled().cancelled() => Err(StartError::ParentClosing),
+            started = starting => started.unwrap_or_else(|_| Err(StartError::Panicked { provider: name.clone() })),
+        };
+        let Started { child, mut result } = match started {
+            Ok(started) => started,
+            Err(error) => {
+                drop(scope);
+                ctx.closed().await;
+                return drop(handed.send(Err(error)));
+            }
+        };
+        realm.emit(&ChildStarted { run: id, provider: name.clone(), label, parent: from, child });
+        let settled = Arc::new(SetOnce::new());
+        let mut end = End { realm, run: id, provider: name, parent: from, child, settled, result: None };
+        let scope = Arc::new(scope);
+        let run = Run { id, child, scope: OwnedScope(scope.clone()), result: end.settled.clone() };
+        drop(handed.send(Ok(run)));
+        end.result = Some(watch(&scope, &cancelled, &mut result).await);
+    }
+}
+
+/// Waits for a child's end, however it comes. A cancellation begins the closing and lets the child say its last word.
+async fn watch(
+    scope: &Scope,
+    cancelled: &tokio_util::sync::CancellationToken,
+    result: &mut context::Boxed<'static, RunResult>,
+) -> RunResult {
+    tokio::select! {
+        biased;
+        settled = &mut *result => return settled,
+        () = cancelled.cancelled() => scope.start_closing(),
+        _ = scope.closed() => return RunResult::ended(StopReason::Aborted),
+    }
+    tokio::select! {
+        biased;
+        settled = &mut *result => settled,
+        _ = scope.closed() => RunResult::ended(StopReason::Aborted),
+    }
+}
+
+/// Announces the end exactly once, whatever becomes of the task that holds it.
+struct End {
+    realm: Realm,
+    run: RunId,
+    provider: Arc<str>,
+    parent: SessionId,
+    child: Option<SessionId>,
+    settled: Arc<SetOnce<RunResult>>,
+    result: Option<RunResult>,
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        let result = self.result.take().unwrap_or_else(|| RunResult::ended(StopReason::Error));
+        let Self { run, parent, child, .. } = *self;
+        let provider = self.provider.clone();
+        self.realm.emit(&ChildEnded { run, provider, parent, child, result: result.clone() });
+        self.settled.set(result).expect("a run settles once");
+    }
+}

@@ -55,8 +55,10 @@ fn append(table: &mut Table) {
         fill(&session);
         begun.elapsed()
     };
-    let header = request_header();
-    let turns = |session: &Session| (1..=EVENTS / TURN).for_each(|turn| template_turn(session, turn, &header));
+    let turns = |session: &Session| {
+        let header = request_header();
+        (1..=EVENTS / TURN).for_each(|turn| template_turn(session, turn, &header));
+    };
     let bare = |session: &Session| {
         (0..EVENTS).for_each(|turn| keep(session.append(StepStart { turn, step: 1 })));
     };

@@ -160,6 +160,11 @@ async fn check(disk: &Fake, sessions: &Arc<Sessions>, tales: &[Tale], run: &str)
             Repair::InterruptedTurn { .. } => 0,
         });
         assert_eq!(torn.sum::<u64>(), read.torn, "{run}");
+        opened.session.flush().await.unwrap_or_else(|error| panic!("{run}: {error}"));
+        let power_cut = store_on(&disk.reboot(Left::Synced));
+        let read = power_cut.read(&sessions.vocabulary(), id).await.unwrap_or_else(|error| panic!("{run}: {error}"));
+        assert_eq!(lines(read.decoded.log()), lines(&opened.session.snapshot()), "{run}: durable, as the flush said");
+
         turns(&opened.session, 1);
         opened.session.release().await.unwrap_or_else(|error| panic!("{run}: {error}"));
         let again = store.open(sessions, id).await.unwrap_or_else(|error| panic!("{run}: {error}"));

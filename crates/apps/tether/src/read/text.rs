@@ -23,8 +23,8 @@ pub(super) fn brief(text: &str, most: usize) -> String {
 /// Writes every line of a text, indented.
 pub(super) fn block(out: &mut dyn Write, indent: &str, style: Style, text: &str) -> io::Result<()> {
     for line in text.lines() {
-        let line = line.replace('\t', "    ");
-        writeln!(out, "{indent}{style}{}{style:#}", one_line(&line))?;
+        let line = one_line(&line.replace('\t', "    ")).to_string();
+        write_line(out, indent, style, &line)?;
     }
     Ok(())
 }
@@ -40,13 +40,19 @@ pub(super) fn first_lines(
 ) -> io::Result<()> {
     let mut lines = text.lines();
     for line in lines.by_ref().take(most) {
-        let line = line.replace('\t', "    ");
-        writeln!(out, "{indent}{style}{}{style:#}", brief(&line, width))?;
+        write_line(out, indent, style, &brief(&line.replace('\t', "    "), width))?;
     }
     match lines.count() {
         0 => Ok(()),
         1 => writeln!(out, "{indent}{style}… 1 more line{style:#}"),
         more => writeln!(out, "{indent}{style}… {more} more lines{style:#}"),
+    }
+}
+
+fn write_line(out: &mut dyn Write, indent: &str, style: Style, line: &str) -> io::Result<()> {
+    match line {
+        "" => writeln!(out),
+        line => writeln!(out, "{indent}{style}{line}{style:#}"),
     }
 }
 
@@ -79,7 +85,7 @@ pub(super) fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut grouped = String::new();
     for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             grouped.push(',');
         }
         grouped.push(digit);

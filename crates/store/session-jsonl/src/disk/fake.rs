@@ -120,11 +120,11 @@ impl Fake {
     pub(crate) fn reboot(&self, left: Left) -> Self {
         let world = self.lock();
         let names = if left == Left::Synced { &world.durable_names } else { &world.names };
-        let files = world.files.iter().map(|contents| contents.left(left));
         let next = World {
-            files: files.map(|now| Contents { durable: now.clone(), now, unsynced: Vec::new() }).collect(),
+            files: world.files.iter().map(|contents| contents.left(left)).collect(),
             names: names.clone(),
-            durable_names: names.clone(),
+            // What was in memory only still is, if only the process died.
+            durable_names: if left == Left::All { world.durable_names.clone() } else { names.clone() },
             ..World::default()
         };
         Self(Arc::new(Mutex::new(next)))
@@ -164,10 +164,10 @@ impl From<Failure> for io::Error {
 }
 
 impl Contents {
-    fn left(&self, left: Left) -> Vec<u8> {
+    fn left(&self, left: Left) -> Self {
         let mut bytes = self.durable.clone();
         match left {
-            Left::All => return self.now.clone(),
+            Left::All => return self.clone(),
             Left::Synced => {}
             Left::Half => {
                 let half = self.unsynced.len().div_ceil(2);
@@ -181,7 +181,7 @@ impl Contents {
                 }
             }
         }
-        bytes
+        Self { now: bytes.clone(), durable: bytes, unsynced: Vec::new() }
     }
 
     fn change(&mut self, change: Change) {

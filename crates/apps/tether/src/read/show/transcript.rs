@@ -24,7 +24,7 @@ use crate::read::tree::{add, ending};
 /// How many lines of a result are shown.
 const RESULT_LINES: usize = 8;
 /// How many lines of what the harness tells the model, and of a thought, are shown.
-const ASIDE_LINES: usize = 3;
+const ASIDE_LINES: usize = 6;
 /// The longest line of either, in characters.
 const WIDTH: usize = 160;
 /// The longest name, in characters.

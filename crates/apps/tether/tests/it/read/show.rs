@@ -11,7 +11,7 @@ use super::world::{World, answer, call, denied, in_world, named, prompt, result,
 fn work(session: &session::Session) {
     session.append(TurnStart { turn: 1 }).unwrap();
     prompt(session, "look\n\tcloser\x1b[2J");
-    said(session, "mode: read-only\nscope: fixed\ndate: today\ncwd: here\nmore", Source::RuntimeContext);
+    said(session, "mode: read-only\nscope: fixed\ndate: today\n\na\nb\nc\nd", Source::RuntimeContext);
     answer(session, "I will.\r\n\u{202e}backwards", 1_234);
     call(session, "c1", "read\x07", "{\"path\":\n \"a.txt\"}");
     call(session, "c2", "write", &"x".repeat(500));
@@ -63,6 +63,9 @@ async fn a_transcript_is_for_people() {
           mode: read-only
           scope: fixed
           date: today
+
+          a
+          b
           … 2 more lines
         I will.
         \u{202e}backwards

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use llm::Route;
-use sandbox::Mode;
+use sandbox::{Mode, one_line};
 use session::SessionId;
 use user_approval::Policy;
 
@@ -146,4 +146,36 @@ const POLICY_EXAMPLE: &str = "Example:
 
 fn parse_policy(text: &str) -> Result<Policy, &'static str> {
     text.parse().map(|PolicyName(policy)| policy)
+}
+
+/// What is wrong with a command line, and the hint if there is one: without the usage, which `--help` tells better.
+pub(crate) fn in_one_line(wrong: &clap::Error) -> String {
+    let told = wrong.render().to_string();
+    let told = told.strip_prefix("error: ").unwrap_or(&told);
+    let telling = told.split("\n\n").take_while(|part| !part.starts_with("Usage:") && !part.starts_with("For more"));
+    let parts: Vec<String> = telling.map(|part| part.lines().map(str::trim).collect::<Vec<_>>().join(" ")).collect();
+    one_line(parts.join("; ").trim_end()).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(args: &[&str], told: &str) {
+        let wrong = Cli::try_parse_from([&["tether"], args].concat()).expect_err("it is wrong");
+        assert_eq!(in_one_line(&wrong), told);
+    }
+
+    #[test]
+    fn what_is_wrong_is_one_line_with_its_hint() {
+        check(&["runn"], "unrecognized subcommand 'runn'; tip: a similar subcommand exists: 'run'");
+        check(&["run", "--jsom"], "unexpected argument '--jsom' found; tip: a similar argument exists: '--json'");
+        check(&["sessions", "show"], "the following required arguments were not provided: <ID>");
+        check(
+            &["run", "--sandbox", "a\n\u{1b}[2J"],
+            "invalid value 'a \\u{1b}[2J' for '--sandbox <MODE>': no sandbox mode named `a \\u{1b}[2J`: use `read-only`, \
+             `workspace-write` or `danger-full-access`",
+        );
+    }
 }

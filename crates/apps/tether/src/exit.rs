@@ -1,7 +1,10 @@
 //! Exit statuses, and failures that carry one.
 
 use std::fmt;
+use std::io::Write as _;
 use std::process::ExitCode;
+
+use sandbox::one_line;
 
 /// How the command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,8 +58,13 @@ impl fmt::Display for Failure {
                 told.push_str(&cause);
             }
         }
-        f.write_str(told.trim_end().replace('\n', " ").as_str())
+        write!(f, "{}", one_line(&told.trim_end().replace('\n', " ")))
     }
+}
+
+/// Tells a person something, in one line. Where nobody listens any more it is not worth a failure.
+pub(crate) fn tell(line: impl fmt::Display) {
+    let _ = writeln!(anstream::stderr(), "tether: {line}");
 }
 
 impl From<Exit> for ExitCode {

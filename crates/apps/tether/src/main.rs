@@ -12,6 +12,7 @@ mod run;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use clap::error::ErrorKind;
 
 use crate::cli::{Cli, Command};
 use crate::exit::{Exit, Failure};
@@ -19,20 +20,29 @@ use crate::exit::{Exit, Failure};
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(told) => {
-            // Help and version go to standard output; a closed one is not worth a word.
+        Err(told) if is_help(told.kind()) => {
+            // A closed standard output is not worth a word.
             let _ = told.print();
             return if told.use_stderr() { Exit::Usage.into() } else { Exit::Done.into() };
+        }
+        Err(wrong) => {
+            exit::tell(cli::in_one_line(&wrong));
+            return Exit::Usage.into();
         }
     };
     trace(cli.verbose);
     match dispatch(cli) {
         Ok(exit) => exit.into(),
         Err(failure) => {
-            anstream::eprintln!("tether: {failure:#}");
+            exit::tell(&failure);
             failure.exit().into()
         }
     }
+}
+
+fn is_help(kind: ErrorKind) -> bool {
+    use ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
+    matches!(kind, DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand)
 }
 
 fn dispatch(cli: Cli) -> Result<Exit, Failure> {

@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,7 +16,7 @@ use crate::{Agent, AgentDriver, AgentRef, Driven, Input, Receipt, SendError};
 /// Creates agents and knows the live ones.
 pub struct Agents {
     home: Ctx,
-    live: Arc<Mutex<BTreeMap<SessionId, AgentRef>>>,
+    live: Arc<LiveAgents>,
 }
 
 /// What an agent is made of.
@@ -112,12 +113,12 @@ impl Agents {
 
     /// The live agent of a session.
     pub fn get(&self, id: SessionId) -> Option<AgentRef> {
-        lock(&self.live).get(&id).cloned()
+        lock(&self.live).get(&id)?.agent().cloned()
     }
 
     /// Every live agent, in the order in which their sessions were made.
     pub fn list(&self) -> Vec<AgentRef> {
-        lock(&self.live).values().cloned().collect()
+        lock(&self.live).values().filter_map(Place::agent).cloned().collect()
     }
 
     /// Where agents look things up.
@@ -128,8 +129,9 @@ impl Agents {
     /// Creates an agent that `owner` closes: all of it, or nothing that anyone has seen. Where a store is provided, the
     /// session is kept there, and its first events are durable before anyone can see the agent.
     ///
-    /// The work runs in the agent's own task from the call on. Dropping the future at any point rolls back: the task
-    /// finds nobody to hand the [`Agent`] to, and a dropped `Agent` closes its scope.
+    /// The work runs in the agent's own task from the call on. Dropping the future at any point rolls back: before the
+    /// agent can be seen nothing is left of it; after that the task finds nobody to hand the [`Agent`] to, and a dropped
+    /// `Agent` closes its scope.
     pub fn create(&self, owner: &Ctx, spec: Spec) -> impl Future<Output = Result<Agent, CreateError>> + Send + use<> {
         let begun = self.begin(owner, spec);
         async move {
@@ -147,15 +149,33 @@ impl Agents {
     fn begin(&self, owner: &Ctx, spec: Spec) -> Result<(Ctx, Created), CreateError> {
         let scope = owner.child_in("agent", self.home.realm().nested())?;
         let driver = self.home.get::<dyn AgentDriver>().ok_or(CreateError::NoDriver)?;
+        let place = take_place(&self.live, spec.session.id()).ok_or(CreateError::AlreadyLive)?;
         let (ctx, (created, receiver)) = (Ctx::clone(&scope), oneshot::channel());
-        let birth = Birth { scope, spec, driver, home: self.home.realm().clone(), live: self.live.clone() };
+        let (home, live) = (self.home.realm().clone(), self.live.clone());
+        let birth = Birth { scope, spec, driver, home, live, place };
         ctx.spawn_fallible("agent", Stop::Join, birth.live_through(created))?;
         Ok((ctx, receiver))
     }
 }
 
 type Created = oneshot::Receiver<Result<Agent, CreateError>>;
-type LiveAgents = Mutex<BTreeMap<SessionId, AgentRef>>;
+type LiveAgents = Mutex<BTreeMap<SessionId, Place>>;
+
+/// A session drives one agent at a time, from the call of its creation on.
+enum Place {
+    /// For one that nobody can see yet.
+    Taken,
+    Live(AgentRef),
+}
+
+impl Place {
+    fn agent(&self) -> Option<&AgentRef> {
+        match self {
+            Self::Taken => None,
+            Self::Live(agent) => Some(agent),
+        }
+    }
+}
 
 /// Everything that the agent's task begins with.
 struct Birth {
@@ -164,16 +184,27 @@ struct Birth {
     driver: Arc<dyn AgentDriver>,
     home: Realm,
     live: Arc<LiveAgents>,
+    place: Registration,
 }
 
 impl Birth {
     /// The agent's task: set up, publish, hand over, then turn after turn.
-    async fn live_through(self, created: oneshot::Sender<Result<Agent, CreateError>>) -> Result<(), BoxError> {
-        let Self { scope, spec: Spec { session, profile, setup, prompt }, driver, home, live } = self;
+    async fn live_through(self, mut created: oneshot::Sender<Result<Agent, CreateError>>) -> Result<(), BoxError> {
+        let Self { scope, spec: Spec { session, profile, setup, prompt }, driver, home, live, place } = self;
         let agent = AgentRef::new(Ctx::clone(&scope), session, profile);
-        let publishing = publish(&agent, &setup, prompt, &home, &live);
-        let published = scope.cancelled().clone().run_until_cancelled(publishing).await;
-        match published.unwrap_or(Err(CreateError::OwnerClosing)) {
+        let preparing = AssertUnwindSafe(prepare(&agent, &setup, prompt, &home)).catch_unwind();
+        let prepared = tokio::select! {
+            biased;
+            () = scope.cancelled().cancelled() => Err(CreateError::OwnerClosing),
+            // Nobody waits for it any more, and so nobody hears of this.
+            () = created.closed() => Err(CreateError::OwnerClosing),
+            prepared = preparing => prepared.unwrap_or(Err(CreateError::Panicked)),
+        };
+        let published = match prepared {
+            Ok(receipt) => publish(&agent, &home, &live, place).map(|()| receipt),
+            Err(error) => Err(error),
+        };
+        match published {
             Ok(receipt) => drop(created.send(Ok(Agent::new(scope, agent.clone(), receipt)))),
             Err(error) => {
                 agent.end();
@@ -185,22 +216,21 @@ impl Birth {
             }
         }
         let session = agent.session().clone();
-        let driven = AssertUnwindSafe(driver.drive(Driven::new(agent))).catch_unwind().await;
+        // The call is inside, since it may panic as well as its future.
+        let driving = async { driver.drive(Driven::new(agent)).await };
+        let driven = AssertUnwindSafe(driving).catch_unwind().await;
         session.release().await?;
         driven.map_err(|_| "the agent's driver panicked".into())
     }
 }
 
-async fn publish(
+/// Everything that may fail, seen by nobody.
+async fn prepare(
     agent: &AgentRef,
     setup: &[Arc<dyn AgentSetup>],
     prompt: Option<Input>,
     home: &Realm,
-    live: &Arc<LiveAgents>,
 ) -> Result<Option<Receipt>, CreateError> {
-    if lock(live).contains_key(&agent.id()) {
-        return Err(CreateError::AlreadyLive);
-    }
     if let Some(store) = home.get::<dyn SessionStore>()
         && !agent.session().is_backed()
     {
@@ -214,22 +244,26 @@ async fn publish(
     }
     let receipt = prompt.map(|input| agent.send(input)).transpose()?;
     agent.session().flush().await?;
-    let listed = list_agent(live, agent).ok_or(CreateError::AlreadyLive)?;
-    home.emit(&AgentPublished(agent.clone()));
-    let (home, id) = (home.clone(), agent.id());
-    let published = Registration::new(move || {
-        drop(listed);
-        home.emit(&AgentGone(id));
-    });
-    agent.ctx().own(published)?;
     Ok(receipt)
 }
 
-fn list_agent(live: &Arc<LiveAgents>, agent: &AgentRef) -> Option<Registration> {
+/// Shows the agent, until its scope closes.
+fn publish(agent: &AgentRef, home: &Realm, live: &LiveAgents, place: Registration) -> Result<(), CreateError> {
     let id = agent.id();
+    lock(live).insert(id, Place::Live(agent.clone()));
+    home.emit(&AgentPublished(agent.clone()));
+    let home = home.clone();
+    let published = Registration::new(move || {
+        drop(place);
+        home.emit(&AgentGone(id));
+    });
+    Ok(agent.ctx().own(published)?)
+}
+
+fn take_place(live: &Arc<LiveAgents>, id: SessionId) -> Option<Registration> {
     match lock(live).entry(id) {
-        std::collections::btree_map::Entry::Occupied(_) => return None,
-        std::collections::btree_map::Entry::Vacant(place) => drop(place.insert(agent.clone())),
+        Entry::Occupied(_) => return None,
+        Entry::Vacant(free) => drop(free.insert(Place::Taken)),
     }
     let live = Arc::downgrade(live);
     Some(Registration::new(move || {
@@ -240,6 +274,6 @@ fn list_agent(live: &Arc<LiveAgents>, agent: &AgentRef) -> Option<Registration> 
     }))
 }
 
-fn lock(live: &LiveAgents) -> MutexGuard<'_, BTreeMap<SessionId, AgentRef>> {
+fn lock(live: &LiveAgents) -> MutexGuard<'_, BTreeMap<SessionId, Place>> {
     live.lock().unwrap_or_else(PoisonError::into_inner)
 }

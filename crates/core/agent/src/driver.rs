@@ -42,14 +42,16 @@ impl Driven {
             if closing.is_cancelled() {
                 return None;
             }
-            let pending = self.agent.session().pending();
-            if let Some(opener) =
-                pending.iter().find(|waiting| waiting.delivery != Delivery::Inject).map(|first| first.id)
-            {
+            if self.agent.has_waker() {
                 let cancelled = self.agent.open_turn();
-                let messages =
-                    self.claim(pending, |waiting| waiting.id == opener || waiting.delivery == Delivery::Inject)?;
-                return Some(Opening { messages, cancelled });
+                // Looked at only now: what is discarded from here on stops this turn, what was before is not here.
+                let pending = self.agent.session().pending();
+                let opener = pending.iter().find(|waiting| waiting.delivery != Delivery::Inject).map(|first| first.id);
+                if let Some(opener) = opener {
+                    let takes = |waiting: &InboxAccepted| waiting.id == opener || waiting.delivery == Delivery::Inject;
+                    return Some(Opening { messages: self.claim(pending, takes)?, cancelled });
+                }
+                self.agent.withdraw_turn();
             }
             closing.run_until_cancelled(self.agent.woken()).await?;
         }

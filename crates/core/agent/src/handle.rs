@@ -27,16 +27,19 @@ struct Inner {
     profile: Profile,
     wake: Notify,
     idle: Notify,
+    /// Never held while the log is appended to: whoever observes the log may ask the agent something.
     state: Mutex<State>,
+    /// Who waits for the turn of which message. Locked inside the session's lock, never around it.
+    waiters: Mutex<Vec<Waiter>>,
 }
 
 #[derive(Default)]
 struct State {
     turn: Option<OpenTurn>,
-    /// Who waits for the turn of which message.
-    waiters: Vec<(MessageId, oneshot::Sender<TurnOutcome>)>,
     gone: bool,
 }
+
+type Waiter = (MessageId, oneshot::Sender<TurnOutcome>);
 
 #[derive(Clone)]
 struct OpenTurn {
@@ -90,8 +93,8 @@ impl Deref for Agent {
 
 impl AgentRef {
     pub(crate) fn new(ctx: Ctx, session: Session, profile: Profile) -> Self {
-        let (wake, idle, state) = (Notify::new(), Notify::new(), Mutex::default());
-        Self(Arc::new(Inner { ctx, session, profile, wake, idle, state }))
+        let (wake, idle, state, waiters) = (Notify::new(), Notify::new(), Mutex::default(), Mutex::default());
+        Self(Arc::new(Inner { ctx, session, profile, wake, idle, state, waiters }))
     }
 
     /// Its session's id, which is also the agent's.
@@ -134,41 +137,52 @@ impl AgentRef {
     pub fn send(&self, input: Input) -> Result<Receipt, SendError> {
         input.check()?;
         debug_assert!(crate::inbox::is_user(&input.message), "an inbox takes user messages");
-        let (done, outcome) = oneshot::channel();
-        let mut state = self.lock();
-        if state.gone {
+        if self.lock().gone {
             return Err(SendError::Gone);
         }
         if self.0.session.pending_len() >= PENDING_LIMIT {
             return Err(SendError::Full);
         }
         let Input { message, source, delivery } = input;
-        let accepted = |seq| InboxAccepted { id: MessageId(seq), delivery, message, source };
+        let (done, outcome) = oneshot::channel();
+        let accepted = |seq| {
+            // Before anyone can claim it, so that no turn settles it unheard.
+            self.waiters().push((MessageId(seq), done));
+            InboxAccepted { id: MessageId(seq), delivery, message, source }
+        };
         let id = MessageId(self.0.session.append_with(accepted).map_err(|_| SendError::Gone)?);
-        state.waiters.push((id, done));
-        drop(state);
         self.0.wake.notify_one();
         Ok(Receipt { id, outcome })
     }
 
-    /// Stops the open turn, if there is one; its end names the cause. Returns whether there was one.
+    /// Stops the open turn, if there is one; its end names the cause, and so do messages that are discarded. Returns
+    /// whether there was one.
     pub fn cancel(&self, cause: impl Into<Arc<str>>, inbox: Inbox) -> bool {
         let cause = cause.into();
-        let mut state = self.lock();
-        if inbox == Inbox::Discard {
-            let ids: Vec<MessageId> = self.0.session.pending().iter().map(|waiting| waiting.id).collect();
-            state.waiters.retain(|(id, _)| !ids.contains(id));
-            if !ids.is_empty() {
-                // A closed session has no inbox left to empty.
-                let _ = self.0.session.append(InboxDiscarded { ids, cause: cause.clone() });
-            }
+        match inbox {
+            Inbox::Keep => {}
+            // First: a turn that opens meanwhile begins with none of them, or is stopped below.
+            Inbox::Discard => self.discard(&cause),
         }
+        let mut state = self.lock();
         let Some(turn) = &mut state.turn else { return false };
         turn.cause.get_or_insert(cause);
         let cancelled = turn.cancelled.clone();
         drop(state);
         cancelled.cancel();
         true
+    }
+
+    fn discard(&self, cause: &Arc<str>) {
+        let ids: Vec<MessageId> = self.0.session.pending().iter().map(|waiting| waiting.id).collect();
+        if ids.is_empty() {
+            return;
+        }
+        // A closed session has no inbox left to empty.
+        if self.0.session.append(InboxDiscarded { ids: ids.clone(), cause: cause.clone() }).is_ok() {
+            self.settle(&ids, &TurnOutcome::never(cause.clone()));
+            self.0.idle.notify_waiters();
+        }
     }
 
     /// Waits until no turn is open and nothing waits that would open one; at once if the agent is gone.
@@ -208,25 +222,39 @@ impl AgentRef {
     }
 
     pub(crate) fn close_turn(&self, ids: &[MessageId], outcome: &TurnOutcome) {
-        let mut state = self.lock();
-        state.turn = None;
-        let settled: Vec<_> = state.waiters.extract_if(.., |(id, _)| ids.contains(id)).collect();
-        drop(state);
+        self.lock().turn = None;
+        self.settle(ids, outcome);
+        self.0.idle.notify_waiters();
+    }
+
+    /// Takes back a turn that turned out to have nothing to begin with.
+    pub(crate) fn withdraw_turn(&self) {
+        self.lock().turn = None;
+        self.0.idle.notify_waiters();
+    }
+
+    fn settle(&self, ids: &[MessageId], outcome: &TurnOutcome) {
+        let settled: Vec<Waiter> = self.waiters().extract_if(.., |(id, _)| ids.contains(id)).collect();
         for (_, waiter) in settled {
             // Nobody has to wait for an outcome.
             let _ = waiter.send(outcome.clone());
         }
-        self.0.idle.notify_waiters();
     }
 
     pub(crate) fn end(&self) {
         let mut state = self.lock();
         state.gone = true;
         state.turn = None;
-        let waiters = std::mem::take(&mut state.waiters);
-        drop((state, waiters));
+        drop(state);
+        // Before the waiters are let go: what is accepted until then is waited for by one of them.
         self.0.session.close();
+        let waiters = std::mem::take(&mut *self.waiters());
+        drop(waiters);
         self.0.idle.notify_waiters();
+    }
+
+    fn waiters(&self) -> MutexGuard<'_, Vec<Waiter>> {
+        self.0.waiters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -38,7 +38,7 @@ pub enum SendError {
 /// How a turn ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TurnOutcome {
-    /// The turn; 0 if there was none, since the agent went away first.
+    /// The turn; 0 if there was none, since the message was discarded or the agent went away first.
     pub turn: u32,
     /// Why it ended.
     pub reason: TurnReason,
@@ -79,9 +79,9 @@ impl TurnOutcome {
         Self { turn, reason: TurnReason::Completed, output, usage: Usage::default() }
     }
 
-    /// The end of a message whose agent went away before its turn was over.
-    pub(crate) fn gone() -> Self {
-        let reason = TurnReason::Aborted { cause: Some("the agent ended".into()) };
+    /// The end of a message that no turn has dealt with, or not to its end.
+    pub(crate) fn never(cause: impl Into<Arc<str>>) -> Self {
+        let reason = TurnReason::Aborted { cause: Some(cause.into()) };
         Self { turn: 0, reason, output: None, usage: Usage::default() }
     }
 }
@@ -92,9 +92,10 @@ impl Receipt {
         self.id
     }
 
-    /// Waits for the end of the turn that the message went into. An agent that goes away first has aborted it.
+    /// Waits for the end of the turn that the message went into. One that is discarded, or whose agent goes away first,
+    /// is aborted.
     pub async fn outcome(self) -> TurnOutcome {
-        self.outcome.await.unwrap_or_else(|_| TurnOutcome::gone())
+        self.outcome.await.unwrap_or_else(|_| TurnOutcome::never("the agent ended"))
     }
 }
 

@@ -10,8 +10,9 @@ use tokio::time::timeout;
 use crate::BoxError;
 use crate::scope::{Ctx, Entry, OWNER, Scope, Stop};
 
-/// How long a task that says it ends by itself may take to do so.
-const GRACE: Duration = Duration::from_secs(10);
+/// How long a task that says it ends by itself, or a hook, may take to do so. Long enough for a slow disk: what is cut off
+/// here may be the last flush of a log.
+const GRACE: Duration = Duration::from_secs(30);
 
 /// Why a closing did not go well.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -83,11 +84,12 @@ impl Ctx {
                 Entry::Hook(what, hook) => {
                     // Called inside the task, so that its own panic is caught as well as its future's.
                     let hooked = self.0.runtime.spawn(OWNER.scope(self.clone(), async move { hook().await }));
-                    (what, hooked.await.unwrap_or_else(|panic| Err(panic.into())))
+                    (what, join(Stop::Join, hooked).await)
                 }
                 Entry::Task(what, stop, handle) => (what, join(stop, handle).await),
             };
             if let Err(error) = result {
+                tracing::warn!(scope = self.0.name, what, %error, "failed while its scope closed");
                 let message = error.to_string().into();
                 failures.push(Failure { scope: self.0.name, what, message });
             }

@@ -35,7 +35,7 @@ pub enum Stop {
     /// Dropped at its next await.
     Abort,
     /// Waited for: it watches [`Ctx::cancelled`], or ends because something newer has closed. One that outlives its
-    /// grace of ten seconds is aborted, and the closing reports it.
+    /// grace of thirty seconds is aborted, and the closing reports it.
     Join,
 }
 
@@ -196,7 +196,7 @@ impl Ctx {
         Ok(self.own(self.0.realm.register(name, value)?)?)
     }
 
-    /// Runs `hook` when its turn in the closing comes.
+    /// Runs `hook` when its turn in the closing comes. It has the same grace as a task.
     pub fn on_close<F>(&self, what: &'static str, hook: impl FnOnce() -> F + Send + 'static) -> Result<(), Closing>
     where
         F: Future<Output = Result<(), BoxError>> + Send + 'static,
@@ -231,7 +231,8 @@ impl Ctx {
         })
     }
 
-    /// Runs blocking work on a thread for such work. The scope joins it, since nothing can cancel it; dropping the
+    /// Runs blocking work on a thread for such work. The scope joins it, within the usual grace, since
+    /// nothing can cancel it; dropping the
     /// receiver only forgoes the answer. An answer that never comes means that the work panicked.
     pub fn spawn_blocking<T: Send + 'static>(
         &self,
@@ -313,12 +314,14 @@ mod tests {
         let app = Scope::root("app");
         app.spawn("task", Stop::Join, async {}).unwrap();
         app.spawn_fallible("fallible", Stop::Abort, async { Ok(()) }).unwrap();
-        drop(app.spawn_blocking("work", || ()).unwrap());
+        let (release, held_up) = std::sync::mpsc::channel::<()>();
+        drop(app.spawn_blocking("work", move || held_up.recv()).unwrap());
         let child = app.child("closed").unwrap();
         child.on_close("hook", async || Err("its closer is told".into())).unwrap();
         drop(app.child("dropped").unwrap());
         app.child("left").unwrap().leave();
         assert_eq!(held(&app), 5, "the dropped one had nothing to wait for");
+        release.send(()).expect("the work waits for it");
         assert!(child.close().await.is_err());
         let ended = timeout(Duration::from_secs(60), async {
             while held(&app) > 1 {

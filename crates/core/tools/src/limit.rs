@@ -24,14 +24,22 @@ pub fn limit_text(text: &str, limit: usize) -> String {
     format!("{}\n[… {} bytes left out …]\n{}", &text[..head], tail - head, &text[tail..])
 }
 
+/// The parts of an answer share one limit: behind the part that reaches it, text is left out.
 pub(crate) fn limit_output(output: &mut ToolOutput) {
-    let mut left = OUTPUT_LIMIT;
-    for part in &mut output.content {
-        if let Content::Text { text } = part {
-            if text.len() > left {
-                *text = limit_text(text, left.max(128)).into();
-            }
-            left = left.saturating_sub(text.len());
+    let (mut left, mut gone) = (OUTPUT_LIMIT, 0);
+    output.content.retain_mut(|part| {
+        let Content::Text { text } = part else { return true };
+        if left == 0 {
+            gone += text.len();
+            return false;
         }
+        if text.len() > left {
+            *text = limit_text(text, left.max(128)).into();
+        }
+        left = left.saturating_sub(text.len());
+        true
+    });
+    if gone > 0 {
+        output.content.push(Content::text(format!("\n[… {gone} bytes left out …]\n")));
     }
 }

@@ -60,7 +60,8 @@ impl Runner {
     }
 
     /// Runs the calls of one response: neighbours that may overlap do, at most [`PARALLEL_LIMIT`] at once, and `done`
-    /// gets every result in the order of the calls, each as soon as those before it are there.
+    /// gets every result in the order of the calls, each as soon as those before it are there. A call that has not begun
+    /// when its turn is cancelled never does.
     pub async fn run_all(&mut self, calls: Vec<Call>, mut done: impl FnMut(&Call, ToolOutput)) {
         self.refresh();
         let layers = self.layers.layers();
@@ -133,6 +134,9 @@ async fn run_one(layers: &[Arc<dyn context::Around<ToolExecution>>], found: Foun
         Found::Nothing(answer) => return answer,
     };
     let (name, cancelled) = (call.name.clone(), call.cancelled.clone());
+    if cancelled.is_cancelled() {
+        return ToolOutput::error(code::CANCELLED, format!("`{name}` was cancelled before it ran"));
+    }
     let running = AssertUnwindSafe(through(layers, &*tool, call)).catch_unwind();
     let grace = async {
         cancelled.cancelled().await;

@@ -85,7 +85,10 @@ fn schema_of<A: JsonSchema>() -> serde_json::Value {
     });
     let mut schema = settings.into_generator().into_root_schema_for::<A>();
     schema.remove("title");
-    schema.to_value()
+    let mut schema = schema.to_value();
+    // Another crate in the program may have made maps keep the order of insertion. A model sees the same either way.
+    schema.sort_all_objects();
+    schema
 }
 
 struct Typed<T> {

@@ -18,8 +18,13 @@ pub(crate) struct List;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Args {
-    /// Absolute, or relative to the workspace root; `.` is the root.
+    /// Absolute, or relative to the workspace root, which is listed if it is left out.
+    #[serde(default = "root")]
     path: String,
+}
+
+fn root() -> String {
+    ".".to_owned()
 }
 
 #[async_trait]

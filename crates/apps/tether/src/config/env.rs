@@ -1,10 +1,12 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fmt::Display;
+use std::io::Read as _;
 use std::path::Path;
 use std::str::FromStr;
 
 use super::ConfigError;
+use super::file::LIMIT;
 
 /// The environment, read once at the edge; and, behind it, a file of variables.
 #[derive(Clone, Debug, Default)]
@@ -31,8 +33,13 @@ impl Env {
     /// directory: a repository could ship one, and send a key to a stranger.
     pub(crate) fn read_file(&mut self, path: &Path) -> Result<(), ConfigError> {
         let unreadable = |message: String| ConfigError::Unreadable { file: path.to_owned(), message };
-        let lines = dotenvy::from_path_iter(path).map_err(|error| unreadable(brief(&error)))?;
-        for line in lines {
+        let file = std::fs::File::open(path).map_err(|error| unreadable(error.to_string()))?;
+        let mut text = Vec::new();
+        file.take(LIMIT + 1).read_to_end(&mut text).map_err(|error| unreadable(error.to_string()))?;
+        if text.len() as u64 > LIMIT {
+            return Err(unreadable(format!("more than {LIMIT} bytes")));
+        }
+        for line in dotenvy::from_read_iter(&*text) {
             let (name, value) = line.map_err(|error| unreadable(brief(&error)))?;
             self.file.insert(name, value);
         }

@@ -11,7 +11,7 @@ use user_approval::Policy;
 use super::ConfigError;
 
 /// The longest configuration that is read, in bytes.
-const LIMIT: u64 = 256 * 1024;
+pub(super) const LIMIT: u64 = 256 * 1024;
 
 /// Keys that the format has and this version does not serve. Refused by name: a limit that is written down and not
 /// kept would be worse than none.
@@ -120,7 +120,7 @@ impl File {
     }
 }
 
-/// The text of a regular file of bounded size. A project's file is untrusted: not a link, a pipe or a device.
+/// The text of a regular file of bounded size. A project's file is untrusted: it may be a pipe or a device.
 fn read_bounded(path: &Path) -> Result<Option<String>, ConfigError> {
     let unreadable = |message: String| ConfigError::Unreadable { file: path.to_owned(), message };
     let found = match std::fs::metadata(path) {
@@ -150,9 +150,10 @@ fn told(message: &str) -> String {
         return format!("`{unknown}` is not supported by this version");
     }
     let known: Vec<&str> = rest.split('`').skip(2).step_by(2).collect();
-    let nearest = known.iter().copied().max_by(|a, b| {
-        strsim::jaro_winkler(unknown, a).total_cmp(&strsim::jaro_winkler(unknown, b))
-    });
+    let nearest = known
+        .iter()
+        .copied()
+        .max_by(|a, b| strsim::jaro_winkler(unknown, a).total_cmp(&strsim::jaro_winkler(unknown, b)));
     match nearest {
         Some(nearest) => format!("unknown key `{unknown}`; did you mean `{nearest}`? There are: {}", known.join(", ")),
         None => format!("unknown key `{unknown}`"),

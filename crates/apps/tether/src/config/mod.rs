@@ -132,7 +132,7 @@ mod tests {
     impl World {
         fn new(user: &str, project: &str, env: &[(&str, &str)]) -> Self {
             let dir = tempfile::tempdir().unwrap();
-            for (folder, text) in [("config", user), ("root/.tether", project)] {
+            for (folder, text) in [("config", user), ("project/.tether", project)] {
                 std::fs::create_dir_all(dir.path().join(folder)).unwrap();
                 std::fs::write(dir.path().join(folder).join("config.toml"), text).unwrap();
             }
@@ -141,7 +141,7 @@ mod tests {
 
         fn load(&self) -> Result<Config, String> {
             let places = Places { home: self.dir.path().join("home"), config: self.dir.path().join("config") };
-            let loaded = Config::load(&self.env, &places, &self.dir.path().join("root"));
+            let loaded = Config::load(&self.env, &places, &self.dir.path().join("project"));
             loaded.map_err(|error| error.to_string().replace(self.dir.path().to_str().unwrap(), ""))
         }
     }
@@ -153,7 +153,11 @@ mod tests {
         assert_eq!((config.sandbox, config.max_depth), (Mode::WorkspaceWrite, 5));
         assert_eq!(config.model.unwrap().to_string(), "openai/a");
         assert_eq!(config.protected, [PathBuf::from("secrets/")]);
-        let env = [("TETHER_MODEL", "ollama/b"), ("TETHER_SANDBOX_DEFAULT", "read-only"), ("TETHER_APPROVAL_DEFAULT", "never")];
+        let env = [
+            ("TETHER_MODEL", "ollama/b"),
+            ("TETHER_SANDBOX_DEFAULT", "read-only"),
+            ("TETHER_APPROVAL_DEFAULT", "never"),
+        ];
         let config = World::new(user, "", &env).load().unwrap();
         assert_eq!((config.sandbox, config.approval), (Mode::ReadOnly, Policy::Never));
         assert_eq!(config.model.unwrap().to_string(), "ollama/b");
@@ -175,14 +179,20 @@ mod tests {
             ("sandbox.initial_override", "[sandbox]\ninitial_override = false"),
         ] {
             let refused = World::new(user, text, &[]).load().unwrap_err();
-            assert!(refused.contains(&format!("`{key}`")) && refused.contains("/root/.tether/config.toml:"), "{refused}");
+            assert!(
+                refused.contains(&format!("`{key}`")) && refused.contains("/project/.tether/config.toml:"),
+                "{refused}"
+            );
         }
     }
 
     #[test]
     fn a_mistake_is_named_with_its_place() {
         let cases = [
-            ("[sandbox]\ndefualt = 'read-only'", "/config/config.toml:2: unknown key `defualt`; did you mean `default`?"),
+            (
+                "[sandbox]\ndefualt = 'read-only'",
+                "/config/config.toml:2: unknown key `defualt`; did you mean `default`?",
+            ),
             ("[sandbox]\ndefault = 'wide'", "/config/config.toml:2: "),
             ("modle = 'a/b'", "/config/config.toml:1: unknown key `modle`; did you mean `model`?"),
             ("model = 'nomodel'", "/config/config.toml:1: `nomodel` is not a model"),

@@ -12,11 +12,16 @@ use subagent::{ChildDenial, ChildEnded, ChildStarted, StopReason};
 use super::watch::{Summary, View, Whose};
 
 /// Prints what happens, line by line. Once nobody reads any more, the task goes on in silence.
-pub(crate) struct JsonLines(Mutex<Option<io::Stdout>>);
+pub(crate) struct JsonLines(Mutex<Output>);
+
+enum Output {
+    Open(io::Stdout),
+    Failed(io::Error),
+}
 
 impl JsonLines {
     pub(crate) fn new() -> Self {
-        Self(Mutex::new(Some(io::stdout())))
+        Self(Mutex::new(Output::Open(io::stdout())))
     }
 
     fn print(&self, line: &impl Serialize) {
@@ -25,11 +30,10 @@ impl JsonLines {
 
     fn print_raw(&self, line: &str) {
         let mut out = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(stdout) = out.as_mut() else { return };
-        let mut stdout = stdout.lock();
-        if stdout.write_all(line.as_bytes()).and_then(|()| stdout.write_all(b"\n")).and_then(|()| stdout.flush()).is_err() {
-            drop(stdout);
-            *out = None;
+        let Output::Open(stdout) = &mut *out else { return };
+        let printed = stdout.write_all(line.as_bytes()).and_then(|()| stdout.write_all(b"\n"));
+        if let Err(error) = printed.and_then(|()| stdout.flush()) {
+            *out = Output::Failed(error);
         }
     }
 }
@@ -82,9 +86,15 @@ impl View for JsonLines {
         self.print(&Line::Child { phase, session: *session, parent: *parent, provider, stop_reason });
     }
 
-    fn finished(&self, summary: &Summary) {
+    fn finished(&self, summary: &Summary) -> io::Result<()> {
         let Summary { session, stop_reason, output, usage, denials } = summary;
         let (session, stop_reason, usage) = (*session, *stop_reason, *usage);
         self.print(&Line::Result { session, stop_reason, output, usage, denials });
+        match &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            Output::Failed(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(io::Error::new(error.kind(), error.to_string()))
+            }
+            Output::Failed(_) | Output::Open(_) => Ok(()),
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 mod answer;
 mod json;
+mod moving;
 mod open;
 mod progress;
 mod stop;
@@ -16,12 +17,13 @@ use std::time::Duration;
 use agent::TurnOutcome;
 use anyhow::{Context as _, anyhow};
 use context::Scope;
+use sandbox::one_line;
 use session::{SessionId, TurnReason};
 use subagent::StopReason;
 
 use crate::cli::Run;
 use crate::config::{Config, Env, Places};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, tell};
 use json::JsonLines;
 use progress::Progress;
 use stop::{Stop, Stops};
@@ -84,7 +86,7 @@ async fn run_in(
     let _watching = Watch::start(app, view.clone(), tally.clone());
     let opened = open::session(app, task, config, models, root).await?;
     for repair in &opened.repairs {
-        anstream::eprintln!("tether: {repair}");
+        tell(repair);
     }
     view.opened(opened.session.header(), &opened.profile.route.to_string(), opened.mode);
     let id = opened.session.id();
@@ -92,22 +94,23 @@ async fn run_in(
         answer::answer_on_terminal(app, id);
     }
     let (mut agent, receipt) = open::agent(app, opened, prompt).await?;
-    let stopped = stops.wait(&agent, receipt.outcome()).await;
+    let stopped = stops.wait(&agent, receipt).await;
     agent.when_idle().await;
     let closed = agent.dispose().await;
     drop(agent.prompted());
     let (outcome, stop) = stopped;
     if let Err(error) = &closed {
-        anstream::eprintln!("tether: {error}");
+        tell(error);
     }
     let summary = summary(id, &outcome, &tally);
-    view.finished(&summary);
+    let shown = view.finished(&summary);
     if !task.json {
         print_answer(&outcome)?;
     }
     if let Some(why) = reason(&outcome, stop) {
-        anstream::eprintln!("tether: {why}");
+        tell(one_line(&why));
     }
+    shown.context("what happened could not be printed").map_err(Failure::failed)?;
     match (stop, &outcome.reason) {
         (Some(Stop::Interrupted), _) => Ok(Exit::Interrupted),
         (Some(Stop::TimedOut), _) => Ok(Exit::Limit),
@@ -128,8 +131,12 @@ fn reason(outcome: &TurnOutcome, stop: Option<Stop>) -> Option<String> {
         (Some(Stop::Interrupted), _) => "interrupted; the session is saved".to_owned(),
         (None, TurnReason::Completed) => return None,
         (None, TurnReason::MaxTokens) => "the reply was cut by the token limit".to_owned(),
-        (None, TurnReason::Blocked { message }) => format!("refused: {}", message.as_deref().unwrap_or("no reason given")),
-        (None, TurnReason::Error { message }) => format!("the task failed: {}", message.as_deref().unwrap_or("no reason given")),
+        (None, TurnReason::Blocked { message }) => {
+            format!("refused: {}", message.as_deref().unwrap_or("no reason given"))
+        }
+        (None, TurnReason::Error { message }) => {
+            format!("the task failed: {}", message.as_deref().unwrap_or("no reason given"))
+        }
         (None, TurnReason::Aborted { cause }) => format!("aborted: {}", cause.as_deref().unwrap_or("no reason given")),
         (None, TurnReason::Interrupted) => "interrupted".to_owned(),
     })
@@ -140,7 +147,8 @@ fn print_answer(outcome: &TurnOutcome) -> Result<(), Failure> {
     let Some(message) = &outcome.output else { return Ok(()) };
     let text = message.text();
     let mut stdout = std::io::stdout().lock();
-    let printed = stdout.write_all(text.as_bytes()).and_then(|()| stdout.write_all(b"\n")).and_then(|()| stdout.flush());
+    let printed =
+        stdout.write_all(text.as_bytes()).and_then(|()| stdout.write_all(b"\n")).and_then(|()| stdout.flush());
     match printed {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(Failure::failed(anyhow!(error).context("the answer could not be printed")))

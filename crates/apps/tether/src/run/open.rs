@@ -53,14 +53,20 @@ pub(crate) async fn session(
         None => (create(app, task, config, root)?, Vec::new()),
         Some(id) => resume(app, id, task).await?,
     };
+    // Whatever can be wrong with the command comes before the first switch.
+    let route = route(&session, task, config, models)?;
+    route.adapter(app.realm()).map_err(Failure::usage)?;
+    if !session.is_backed() {
+        // Before anything is shown of a session that cannot be kept. Its file comes with the first flush.
+        let store = app.get::<dyn SessionStore>().expect("the bundle has a store");
+        store.create(&session).await.map_err(Failure::failed)?;
+    }
     if let Some(mode) = task.sandbox {
         session.append(ModeSet::by_user(mode)).map_err(Failure::failed)?;
     }
     if let Some(policy) = task.approval {
         session.append(PolicySet::by_user(policy)).map_err(Failure::failed)?;
     }
-    let route = route(&session, task, config, models)?;
-    route.adapter(app.realm()).map_err(Failure::usage)?;
     let policy = app.get::<SandboxPolicy>().expect("the bundle has a sandbox policy");
     Ok(OpenedSession { mode: policy.effective(&session), session, profile: Profile::of(route), repairs })
 }

@@ -2,16 +2,16 @@
 //! that moves; elsewhere there are plain lines only.
 
 use std::collections::HashMap;
-use std::io::IsTerminal as _;
+use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use agent::{Live, Signal};
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use sandbox::{Mode, one_line};
 use session::{Event, Header, SessionId, ToolCalled, ToolReturned};
 use subagent::{ChildEnded, ChildStarted};
+use user_approval::{ApprovalAsked, ApprovalDecided};
 
+use super::moving::Moving;
 use super::watch::{Summary, View, Whose};
 
 /// The longest text that is shown of anything, in characters.
@@ -28,14 +28,9 @@ struct State {
     moving: Option<Moving>,
 }
 
-struct Moving {
-    all: MultiProgress,
-    lines: HashMap<SessionId, ProgressBar>,
-}
-
 impl Progress {
     pub(crate) fn new() -> Self {
-        let moving = std::io::stderr().is_terminal().then(|| Moving { all: MultiProgress::new(), lines: HashMap::new() });
+        let moving = io::stderr().is_terminal().then(Moving::new);
         Self(Mutex::new(State { calls: HashMap::new(), depths: HashMap::new(), moving }))
     }
 
@@ -45,32 +40,18 @@ impl Progress {
 }
 
 impl State {
-    fn say(&self, line: &str) {
-        match &self.moving {
-            // A terminal that is gone is nobody to show it to.
-            Some(moving) => drop(moving.all.println(line)),
-            None => anstream::eprintln!("{line}"),
+    fn say(&mut self, line: &str) {
+        match &mut self.moving {
+            Some(moving) => moving.say(line),
+            // Whoever is gone cannot be shown anything.
+            None => drop(writeln!(anstream::stderr(), "{line}")),
         }
     }
 
-    fn moves(&mut self, whose: &Whose, doing: &str) {
-        let Some(moving) = &mut self.moving else { return };
-        let line = moving.lines.entry(whose.session).or_insert_with(|| {
-            let style = ProgressStyle::with_template("{prefix}{spinner} {wide_msg}").expect("a valid template");
-            let line = moving.all.add(ProgressBar::new_spinner().with_style(style));
-            line.set_prefix(indent(whose.depth));
-            line.enable_steady_tick(Duration::from_millis(100));
-            line
-        });
-        line.set_message(match &whose.label {
-            Some(label) => format!("{}: {doing}", brief(label)),
-            None => doing.to_owned(),
-        });
-    }
-
-    fn rests(&mut self, session: SessionId) {
-        if let Some(line) = self.moving.as_mut().and_then(|moving| moving.lines.remove(&session)) {
-            line.finish_and_clear();
+    fn doing(&mut self, whose: &Whose, doing: &str) {
+        if let Some(moving) = &mut self.moving {
+            let label = whose.label.as_deref().map_or_else(String::new, brief);
+            moving.doing(whose.session, &indent(whose.depth), &label, doing);
         }
     }
 }
@@ -86,7 +67,7 @@ impl View for Progress {
         state.depths.insert(whose.session, whose.depth);
         if let Some(call) = event.get::<ToolCalled>() {
             let told = told(call);
-            state.moves(whose, &told);
+            state.doing(whose, &told);
             state.calls.insert((whose.session, call.call_id.clone()), told);
         } else if let Some(result) = event.get::<ToolReturned>() {
             let told = state.calls.remove(&(whose.session, result.call_id.clone())).unwrap_or_default();
@@ -94,19 +75,20 @@ impl View for Progress {
             let why = if result.is_error { format!(" — {}", first_line(result)) } else { String::new() };
             let label = whose.label.as_ref().map_or_else(String::new, |label| format!("{}: ", brief(label)));
             state.say(&format!("{}{mark} {label}{told}{why}", indent(whose.depth)));
-            state.moves(whose, "thinking");
+            state.doing(whose, "thinking");
+        } else if let Some(moving) = &mut state.moving {
+            if event.get::<ApprovalAsked>().is_some() {
+                moving.hold();
+            } else if event.get::<ApprovalDecided>().is_some() {
+                moving.go_on();
+            }
         }
     }
 
     fn live(&self, live: &Live) {
         let mut state = self.lock();
-        let Some(line) = state.moving.as_mut().and_then(|moving| moving.lines.get(&live.session)) else { return };
-        match &live.signal {
-            Signal::Text(text) | Signal::Thought(text) => {
-                let said = format!("{}{text}", line.message());
-                let tail: String = said.chars().rev().take(SHOWN).collect();
-                line.set_message(one_line(&tail.chars().rev().collect::<String>()).to_string());
-            }
+        if let (Some(moving), Signal::Text(more) | Signal::Thought(more)) = (&mut state.moving, &live.signal) {
+            moving.saying(live.session, more);
         }
     }
 
@@ -117,22 +99,24 @@ impl View for Progress {
         state.say(&format!("{}▸ {label} ({})", indent(depth), child.provider));
         if let Some(session) = child.child {
             let whose = Whose { session, depth, label: child.label.clone() };
-            state.moves(&whose, "starting");
+            state.doing(&whose, "starting");
         }
     }
 
     fn child_ended(&self, child: &ChildEnded) {
         let mut state = self.lock();
         if let Some(session) = child.child {
-            state.rests(session);
+            if let Some(moving) = &mut state.moving {
+                moving.done(session);
+            }
             state.depths.remove(&session);
         }
     }
 
-    fn finished(&self, summary: &Summary) {
+    fn finished(&self, summary: &Summary) -> io::Result<()> {
         let mut state = self.lock();
         if let Some(moving) = &mut state.moving {
-            moving.lines.drain().for_each(|(_, line)| line.finish_and_clear());
+            moving.finish();
         }
         let denied = match summary.denials.len() {
             0 => String::new(),
@@ -141,6 +125,7 @@ impl View for Progress {
         };
         let tokens = summary.usage.total();
         state.say(&format!("{}: {tokens} tokens{denied}", summary.stop_reason.as_str()));
+        Ok(())
     }
 }
 

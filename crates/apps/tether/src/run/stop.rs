@@ -3,7 +3,8 @@
 use std::io;
 use std::time::Duration;
 
-use agent::{Agent, Inbox, TurnOutcome};
+use agent::{Agent, Inbox, Receipt, TurnOutcome};
+use session::TurnStart;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Why a task was stopped.
@@ -27,14 +28,10 @@ impl Stops {
         Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())?, timeout })
     }
 
-    /// Waits for the outcome. The first signal, or the end of the time, cancels the turn, whose end is then awaited; a
+    /// Waits for the outcome. The first signal, or the end of the time, cancels the task, whose end is then awaited; a
     /// second Ctrl-C ends the process at once.
-    pub(crate) async fn wait(
-        &mut self,
-        agent: &Agent,
-        outcome: impl Future<Output = TurnOutcome>,
-    ) -> (TurnOutcome, Option<Stop>) {
-        let mut outcome = std::pin::pin!(outcome);
+    pub(crate) async fn wait(&mut self, agent: &Agent, receipt: Receipt) -> (TurnOutcome, Option<Stop>) {
+        let mut outcome = std::pin::pin!(receipt.outcome());
         let timeout = self.timeout;
         let over = async {
             match timeout {
@@ -53,6 +50,14 @@ impl Stops {
             Stop::Interrupted => "interrupted by the user",
             Stop::TimedOut => "the time given is over",
         };
+        // A turn that has not begun yet is cancelled when it does: the task's own, and what a resumed session still has
+        // to do before it.
+        let (session, later) = (agent.session(), agent.handle().clone());
+        let _later = session.observe(session.len(), move |event| {
+            if event.get::<TurnStart>().is_some() {
+                later.cancel(cause, Inbox::Keep);
+            }
+        });
         agent.cancel(cause, Inbox::Keep);
         tokio::select! {
             biased;

@@ -1,5 +1,6 @@
 //! Watching a tree of agents: every event of every session, as it is appended.
 
+use std::io;
 use std::sync::Arc;
 
 use agent::{AgentPublished, Live};
@@ -23,8 +24,8 @@ pub(crate) trait View: Send + Sync {
     fn child_started(&self, child: &ChildStarted);
     /// A child is done.
     fn child_ended(&self, child: &ChildEnded);
-    /// Everything is written.
-    fn finished(&self, summary: &Summary);
+    /// Everything is written. An error: somebody who still listens has not been shown everything.
+    fn finished(&self, summary: &Summary) -> io::Result<()>;
 }
 
 /// Whose event it is.

@@ -46,8 +46,8 @@ async fn a_joined_task_that_outlives_its_grace_is_aborted_and_reported() {
     .unwrap();
     let began = Instant::now();
     let told = failures(in_time(app.close()).await);
-    assert_eq!(began.elapsed(), Duration::from_secs(10));
-    assert_eq!(told, ["app/stubborn: did not end within 10 s of being cancelled"]);
+    assert_eq!(began.elapsed(), Duration::from_secs(30));
+    assert_eq!(told, ["app/stubborn: did not end within 30 s of being cancelled"]);
     tokio::task::yield_now().await;
     assert_eq!(trace.take(), ["dropped"]);
 }

@@ -1,1 +1,10 @@
 //! Tools, against the public API.
+
+mod arguments;
+mod cancelling;
+mod layers;
+mod limits;
+mod registry;
+mod running;
+mod schema;
+mod support;

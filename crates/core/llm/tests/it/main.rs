@@ -1,0 +1,4 @@
+//! Routes, errors and replies, against the public API.
+
+mod replies;
+mod routes;

@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures_util::FutureExt as _;
 use tokio::runtime::Handle;
 use tokio::sync::{SetOnce, oneshot};
 use tokio::task::JoinHandle;
@@ -209,10 +210,7 @@ impl Ctx {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        self.spawn_fallible(what, stop, async move {
-            task.await;
-            Ok(())
-        })
+        self.spawn_fallible(what, stop, task.map(|()| Ok(())))
     }
 
     /// Like [`Ctx::spawn`], for a task that may fail: an error is kept, and reported when the scope closes.
@@ -222,11 +220,13 @@ impl Ctx {
     {
         self.insert(|id| {
             let ctx = self.clone();
-            let task = OWNER.scope(self.clone(), async move {
-                task.await?;
-                ctx.forget(id);
-                Ok(())
+            // A combinator and not an async block, which would hold the task's state twice.
+            let task = task.inspect(move |ended| {
+                if ended.is_ok() {
+                    ctx.forget(id);
+                }
             });
+            let task = OWNER.scope(self.clone(), task);
             (Entry::Task(what, stop, self.0.runtime.spawn(task)), ())
         })
     }

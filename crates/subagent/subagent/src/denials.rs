@@ -86,16 +86,21 @@ impl ChildDenial {
     }
 }
 
+/// What the sandbox did not allow a call, if that is how the call ended.
+pub fn denial_of(result: &ToolReturned) -> Option<Denial> {
+    let denied = result.error.as_ref().is_some_and(|error| &*error.code == code::SANDBOX_DENIED);
+    serde_json::from_str(result.meta.as_ref().filter(|_| denied)?.get()).ok()
+}
+
 /// The denials that a log tells of from `from` on: those of its own calls, and those that its children reported.
 pub fn denials_in(log: &Snapshot, from: u64) -> Denials {
     let mut denials = Denials::default();
     for result in log.events_from(from).filter_map(|event| event.get::<ToolReturned>()) {
-        let Some(meta) = &result.meta else { continue };
-        if result.error.as_ref().is_some_and(|error| &*error.code == code::SANDBOX_DENIED) {
-            if let Ok(denial) = serde_json::from_str(meta.get()) {
-                denials.push(ChildDenial::in_session(log.header().id(), denial));
-            }
-        } else if let Ok(report) = serde_json::from_str::<DelegationReport>(meta.get()) {
+        if let Some(denial) = denial_of(result) {
+            denials.push(ChildDenial::in_session(log.header().id(), denial));
+        } else if let Some(Ok(report)) =
+            result.meta.as_ref().map(|meta| serde_json::from_str::<DelegationReport>(meta.get()))
+        {
             denials.merge(report.denials);
         }
     }

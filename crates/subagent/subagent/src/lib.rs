@@ -64,7 +64,7 @@ mod run;
 mod start;
 
 pub use child::compose;
-pub use denials::{ChildDenial, DENIALS_SHOWN, DelegationReport, Denials, denials_in};
+pub use denials::{ChildDenial, DENIALS_SHOWN, DelegationReport, Denials, denial_of, denials_in};
 pub use descriptor::{ApprovalAbsent, ChildMode, DESCRIPTOR_VERSION, Descriptor};
 pub use plugin::{Config, SubagentPlugin};
 pub use provider::{Capability, Start, StartError, Started, SubagentProvider};

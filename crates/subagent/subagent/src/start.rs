@@ -2,7 +2,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use agent::AgentRef;
+use agent::{AgentRef, CreateError};
 use context::{Ctx, NameTaken, Realm, Registration, Registry, Scope, Stop};
 use futures_util::FutureExt as _;
 use session::{Delegation, SessionId};
@@ -123,35 +123,66 @@ impl Launch {
     /// older of the two to be joined after it. Once that has closed nothing of the child is left, so a provider whose
     /// result never settles holds up nobody.
     async fn carry(self, delegation: Delegation, request: Request) {
-        let Self { id, realm, provider, name, parent, handed } = self;
+        let Self { id, realm, provider, name, parent, mut handed } = self;
         let Ok(scope) = parent.ctx().child_in("run", realm.clone()) else {
             return drop(handed.send(Err(StartError::ParentClosing)));
         };
-        let (ctx, from) = (Ctx::clone(&scope), parent.id());
+        let from = parent.id();
         let (cancelled, label) = (request.cancelled.clone(), request.label.clone());
-        let start = Start { ctx: ctx.clone(), provider: name.clone(), parent, delegation, request };
-        let starting = AssertUnwindSafe(provider.start(start)).catch_unwind();
-        let started = tokio::select! {
-            biased;
-            () = cancelled.cancelled() => Err(StartError::Cancelled),
-            () = ctx.cancelled().cancelled() => Err(StartError::ParentClosing),
-            started = starting => started.unwrap_or_else(|_| Err(StartError::Panicked { provider: name.clone() })),
-        };
-        let Started { child, mut result } = match started {
+        let start = Start { ctx: Ctx::clone(&scope), provider: name.clone(), parent, delegation, request };
+        let Started { child, result } = match begin(&*provider, start, &scope, &mut handed).await {
             Ok(started) => started,
             Err(error) => {
-                drop(scope);
-                ctx.closed().await;
+                scope.start_closing();
+                scope.closed().await;
                 return drop(handed.send(Err(error)));
             }
         };
         realm.emit(&ChildStarted { run: id, provider: name.clone(), label, parent: from, child });
         let settled = Arc::new(SetOnce::new());
-        let mut end = End { realm, run: id, provider: name, parent: from, child, settled, result: None };
+        let mut end = End { realm, run: id, provider: name.clone(), parent: from, child, settled, result: None };
         let scope = Arc::new(scope);
         let run = Run { id, child, scope: OwnedScope(scope.clone()), result: end.settled.clone() };
         drop(handed.send(Ok(run)));
-        end.result = Some(watch(&scope, &cancelled, &mut result).await);
+        let panicked = |_| RunResult {
+            message: Some(format!("`{name}` panicked while its child ran").into()),
+            ..RunResult::ended(StopReason::Error)
+        };
+        let result = AssertUnwindSafe(result).catch_unwind().map(|result| result.unwrap_or_else(panicked));
+        end.result = Some(watch(&scope, &cancelled, result).await);
+    }
+}
+
+/// Has the provider start a child. Once that is given up the run's scope closes, and until it has closed the provider
+/// may still answer: a child that was published in the meantime is there, and must be announced.
+async fn begin(
+    provider: &dyn SubagentProvider,
+    start: Start,
+    scope: &Scope,
+    handed: &mut oneshot::Sender<Result<Run, StartError>>,
+) -> Result<Started, StartError> {
+    let (name, cancelled) = (start.provider.clone(), start.request.cancelled.clone());
+    if cancelled.is_cancelled() || handed.is_closed() {
+        return Err(StartError::Cancelled);
+    }
+    let mut starting = std::pin::pin!(AssertUnwindSafe(provider.start(start)).catch_unwind());
+    let why = tokio::select! {
+        biased;
+        started = &mut starting => return match started {
+            // Before anybody has the run, only the parent can close its scope.
+            Ok(Err(StartError::Create(CreateError::OwnerClosing))) => Err(StartError::ParentClosing),
+            Ok(started) => started,
+            Err(_) => Err(StartError::Panicked { provider: name }),
+        },
+        () = cancelled.cancelled() => StartError::Cancelled,
+        () = handed.closed() => StartError::Cancelled,
+        () = scope.cancelled().cancelled() => StartError::ParentClosing,
+    };
+    scope.start_closing();
+    tokio::select! {
+        biased;
+        Ok(Ok(started)) = &mut starting => Ok(started),
+        _ = scope.closed() => Err(why),
     }
 }
 
@@ -159,17 +190,18 @@ impl Launch {
 async fn watch(
     scope: &Scope,
     cancelled: &tokio_util::sync::CancellationToken,
-    result: &mut context::Boxed<'static, RunResult>,
+    result: impl Future<Output = RunResult>,
 ) -> RunResult {
+    let mut result = std::pin::pin!(result);
     tokio::select! {
         biased;
-        settled = &mut *result => return settled,
+        settled = &mut result => return settled,
         () = cancelled.cancelled() => scope.start_closing(),
         _ = scope.closed() => return RunResult::ended(StopReason::Aborted),
     }
     tokio::select! {
         biased;
-        settled = &mut *result => settled,
+        settled = &mut result => settled,
         _ = scope.closed() => RunResult::ended(StopReason::Aborted),
     }
 }

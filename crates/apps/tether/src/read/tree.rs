@@ -9,10 +9,9 @@ use sandbox::Denial;
 use sandbox_policy::ModeSet;
 use serde::Serialize;
 use serde_json::{Value, json};
-use session::{AssistantMessage, SessionId, SessionTitle, Snapshot, ToolReturned, TurnEnd, TurnReason, TurnStart};
+use session::{AssistantMessage, SessionId, SessionTitle, Snapshot, TurnEnd, TurnReason, TurnStart};
 use session_store::Reading;
-use subagent::Descriptor;
-use tools::code;
+use subagent::{Descriptor, denial_of};
 use user_approval::PolicySet;
 
 use super::knob::{Knob, decided, in_words, name};
@@ -148,7 +147,7 @@ impl Facts {
         for event in log.events_from(log.header().seed_length()) {
             if let Some(AssistantMessage { usage: Some(more), .. }) = event.get() {
                 add(&mut usage, more);
-            } else if let Some(denial) = event.get().and_then(denial) {
+            } else if let Some(denial) = event.get().and_then(denial_of) {
                 denials += 1;
                 if first_denials.len() < DENIALS {
                     first_denials.push(denial);
@@ -301,11 +300,4 @@ fn setting<K: Knob>(log: &Snapshot) -> Value {
         Some((_, knob)) => json!({ K::KEY: name(&knob.value()), "source": knob.source() }),
         None => json!({ K::KEY: null, "source": "deployment default" }),
     }
-}
-
-fn denial(result: &ToolReturned) -> Option<Denial> {
-    if &*result.error.as_ref()?.code != code::SANDBOX_DENIED {
-        return None;
-    }
-    serde_json::from_str(result.meta.as_ref()?.get()).ok()
 }

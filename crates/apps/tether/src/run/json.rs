@@ -8,6 +8,7 @@ use sandbox::Mode;
 use serde::Serialize;
 use session::{Event, Header, SessionId};
 use subagent::{ChildDenial, ChildEnded, ChildStarted, StopReason};
+use tools::ToolProgress;
 
 use super::watch::{Summary, View, Whose};
 
@@ -73,6 +74,8 @@ impl View for JsonLines {
     }
 
     fn live(&self, _: &Live) {}
+
+    fn tool_progress(&self, _: &ToolProgress) {}
 
     fn child_started(&self, child: &ChildStarted) {
         let ChildStarted { provider, parent, child: session, .. } = child;

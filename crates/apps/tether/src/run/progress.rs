@@ -9,6 +9,7 @@ use agent::{Live, Signal};
 use sandbox::{Mode, one_line};
 use session::{Event, Header, SessionId, ToolCalled, ToolReturned};
 use subagent::{ChildEnded, ChildStarted};
+use tools::ToolProgress;
 use user_approval::{ApprovalAsked, ApprovalDecided};
 
 use super::moving::Moving;
@@ -89,6 +90,12 @@ impl View for Progress {
         let mut state = self.lock();
         if let (Some(moving), Signal::Text(more) | Signal::Thought(more)) = (&mut state.moving, &live.signal) {
             moving.saying(live.session, more);
+        }
+    }
+
+    fn tool_progress(&self, progress: &ToolProgress) {
+        if let Some(moving) = &mut self.lock().moving {
+            moving.saying(progress.session, &progress.text);
         }
     }
 

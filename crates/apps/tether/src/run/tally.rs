@@ -4,8 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use llm::Usage;
 use session::{AssistantMessage, Event, SessionId, ToolReturned};
-use subagent::ChildDenial;
-use tools::code;
+use subagent::{ChildDenial, denial_of};
 
 /// The most denials that are told one by one.
 const LIMIT: usize = 1_000;
@@ -18,7 +17,7 @@ impl Tally {
     pub(crate) fn note(&self, session: SessionId, event: &Event) {
         if let Some(AssistantMessage { usage: Some(usage), .. }) = event.get() {
             self.0.lock().unwrap_or_else(PoisonError::into_inner).0 += *usage;
-        } else if let Some(denial) = denial(event) {
+        } else if let Some(denial) = event.get::<ToolReturned>().and_then(denial_of) {
             let denials = &mut self.0.lock().unwrap_or_else(PoisonError::into_inner).1;
             if denials.len() < LIMIT {
                 denials.push(ChildDenial::in_session(session, denial));
@@ -29,13 +28,4 @@ impl Tally {
     pub(crate) fn totals(&self) -> (Usage, Vec<ChildDenial>) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
-}
-
-/// What the sandbox did not allow, if this event says so.
-pub(crate) fn denial(event: &Event) -> Option<sandbox::Denial> {
-    let result = event.get::<ToolReturned>()?;
-    if &*result.error.as_ref()?.code != code::SANDBOX_DENIED {
-        return None;
-    }
-    serde_json::from_str(result.meta.as_ref()?.get()).ok()
 }

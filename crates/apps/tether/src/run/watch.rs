@@ -9,6 +9,7 @@ use llm::Usage;
 use sandbox::Mode;
 use session::{Event, Header, SessionId};
 use subagent::{ChildDenial, ChildEnded, ChildStarted, Descriptor, StopReason};
+use tools::ToolProgress;
 
 use super::tally::Tally;
 
@@ -20,6 +21,8 @@ pub(crate) trait View: Send + Sync {
     fn event(&self, whose: &Whose, event: &Event);
     /// Something happens that is not logged.
     fn live(&self, live: &Live);
+    /// A running tool shows something.
+    fn tool_progress(&self, progress: &ToolProgress);
     /// A child can be seen.
     fn child_started(&self, child: &ChildStarted);
     /// A child is done.
@@ -48,14 +51,14 @@ pub(crate) struct Summary {
 
 /// The registrations of a view.
 pub(crate) struct Watch {
-    _registrations: [Registration; 4],
+    _registrations: [Registration; 5],
 }
 
 impl Watch {
     /// Shows `view` every agent that is published from now on, from its first live event.
     pub(crate) fn start(app: &Scope, view: Arc<dyn View>, tally: Arc<Tally>) -> Self {
         let realm: &Realm = app.realm();
-        let (published, live, started, ended) = (view.clone(), view.clone(), view.clone(), view);
+        let (published, live, tools, started, ended) = (view.clone(), view.clone(), view.clone(), view.clone(), view);
         let registrations = [
             realm.on(move |AgentPublished(agent)| {
                 let session = agent.session();
@@ -73,6 +76,7 @@ impl Watch {
                 let _ = agent.ctx().own(observing);
             }),
             realm.on(move |happening: &Live| live.live(happening)),
+            realm.on(move |progress: &ToolProgress| tools.tool_progress(progress)),
             realm.on(move |child: &ChildStarted| started.child_started(child)),
             realm.on(move |child: &ChildEnded| ended.child_ended(child)),
         ];

@@ -72,6 +72,15 @@ impl Agent {
         self.scope.close().await
     }
 
+    /// Disposes it, and has the end of the open turn name the cause. Waiting messages stay in the log, and run when it is
+    /// resumed.
+    pub async fn dispose_because(&self, cause: impl Into<Arc<str>>) -> Result<(), CloseError> {
+        if let Some(turn) = &mut self.agent.lock().turn {
+            turn.cause.get_or_insert_with(|| cause.into());
+        }
+        self.dispose().await
+    }
+
     /// Leaves it to its owner: it lives until that closes.
     pub fn leave(self) -> AgentRef {
         self.scope.leave();

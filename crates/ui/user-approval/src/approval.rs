@@ -116,15 +116,19 @@ impl Approval {
         let mut noted = None;
         session.append_with(|seq| noted.insert(asked(seq)).clone())?;
         let asked = noted.expect("set by the append that succeeded");
-        let request_id = asked.request_id;
+        let undecided = Undecided { session, request_id: asked.request_id, written: false };
         let outcome = match self.effective(session) {
             Policy::Never => Outcome::Rejected,
             Policy::Ask => {
                 let question = Question { session: session.id(), asked };
-                cancelled.run_until_cancelled(self.consult(&question)).await.unwrap_or(Outcome::Cancelled)
+                tokio::select! {
+                    biased;
+                    () = cancelled.cancelled() => Outcome::Cancelled,
+                    outcome = self.consult(&question) => outcome,
+                }
             }
         };
-        session.append(ApprovalDecided { request_id, outcome })?;
+        undecided.decide(outcome)?;
         if outcome == Outcome::AllowedOnce {
             session.flush().await?;
         }
@@ -133,10 +137,13 @@ impl Approval {
 
     async fn consult(&self, question: &Question) -> Outcome {
         for answerer in self.answerers.all() {
-            if !answerer.owns(question.session) {
-                continue;
-            }
-            match AssertUnwindSafe(answerer.answer(question)).catch_unwind().await {
+            let answering = async {
+                match answerer.owns(question.session) {
+                    true => answerer.answer(question).await,
+                    false => None,
+                }
+            };
+            match AssertUnwindSafe(answering).catch_unwind().await {
                 Ok(Some(Answer::AllowOnce)) => return Outcome::AllowedOnce,
                 Ok(Some(Answer::Reject)) => return Outcome::Rejected,
                 Ok(None) => {}
@@ -144,6 +151,30 @@ impl Approval {
             }
         }
         Outcome::Unavailable
+    }
+}
+
+/// An ask whose decision is still to be written. One that is dropped was withdrawn.
+struct Undecided<'a> {
+    session: &'a Session,
+    request_id: RequestId,
+    written: bool,
+}
+
+impl Undecided<'_> {
+    fn decide(mut self, outcome: Outcome) -> Result<(), Closed> {
+        self.written = true;
+        self.session.append(ApprovalDecided { request_id: self.request_id, outcome })?;
+        Ok(())
+    }
+}
+
+impl Drop for Undecided<'_> {
+    fn drop(&mut self) {
+        if !self.written {
+            // A closed session takes no decision either; the ask permits nothing without one.
+            let _ = self.session.append(ApprovalDecided { request_id: self.request_id, outcome: Outcome::Cancelled });
+        }
     }
 }
 

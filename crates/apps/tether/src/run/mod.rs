@@ -26,7 +26,7 @@ use crate::config::{Config, Env, Places};
 use crate::exit::{Exit, Failure, tell};
 use json::JsonLines;
 use progress::Progress;
-use stop::{Stop, Stops};
+use stop::{Stop, Stops, Waited};
 use tally::Tally;
 use watch::{Summary, View, Watch};
 
@@ -93,12 +93,8 @@ async fn run_in(
     if !task.json {
         answer::answer_on_terminal(app, id);
     }
-    let (mut agent, receipt) = open::agent(app, opened, prompt).await?;
-    let stopped = stops.wait(&agent, receipt).await;
-    agent.when_idle().await;
-    let closed = agent.dispose().await;
-    drop(agent.prompted());
-    let (outcome, stop) = stopped;
+    let (agent, receipt) = open::agent(app, opened, prompt).await?;
+    let Waited { outcome, stop, closed } = stops.wait(&agent, receipt).await;
     if let Err(error) = &closed {
         tell(error);
     }

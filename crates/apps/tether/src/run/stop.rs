@@ -3,8 +3,8 @@
 use std::io;
 use std::time::Duration;
 
-use agent::{Agent, Inbox, Receipt, TurnOutcome};
-use session::TurnStart;
+use agent::{Agent, Receipt, TurnOutcome};
+use context::CloseError;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Why a task was stopped.
@@ -28,9 +28,9 @@ impl Stops {
         Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())?, timeout })
     }
 
-    /// Waits for the outcome. The first signal, or the end of the time, cancels the task, whose end is then awaited; a
-    /// second Ctrl-C ends the process at once.
-    pub(crate) async fn wait(&mut self, agent: &Agent, receipt: Receipt) -> (TurnOutcome, Option<Stop>) {
+    /// Waits for the outcome and disposes the agent. The first signal, or the end of the time, ends the open turn, and
+    /// what waits behind it stays in the log; a second Ctrl-C ends the process at once.
+    pub(crate) async fn wait(&mut self, agent: &Agent, receipt: Receipt) -> Waited {
         let mut outcome = std::pin::pin!(receipt.outcome());
         let timeout = self.timeout;
         let over = async {
@@ -41,7 +41,7 @@ impl Stops {
         };
         let stop = tokio::select! {
             biased;
-            outcome = &mut outcome => return (outcome, None),
+            outcome = &mut outcome => return Waited { outcome, stop: None, closed: agent.dispose().await },
             _ = self.interrupt.recv() => Stop::Interrupted,
             _ = self.terminate.recv() => Stop::Interrupted,
             () = over => Stop::TimedOut,
@@ -50,22 +50,22 @@ impl Stops {
             Stop::Interrupted => "interrupted by the user",
             Stop::TimedOut => "the time given is over",
         };
-        // A turn that has not begun yet is cancelled when it does: the task's own, and what a resumed session still has
-        // to do before it.
-        let (session, later) = (agent.session(), agent.handle().clone());
-        let _later = session.observe(session.len(), move |event| {
-            if event.get::<TurnStart>().is_some() {
-                later.cancel(cause, Inbox::Keep);
-            }
-        });
-        agent.cancel(cause, Inbox::Keep);
         tokio::select! {
             biased;
-            outcome = &mut outcome => (outcome, Some(stop)),
+            closed = agent.dispose_because(cause) => Waited { outcome: outcome.await, stop: Some(stop), closed },
             _ = self.interrupt.recv() => {
                 // Everything up to the last checkpoint is on disk.
                 std::process::exit(130)
             }
         }
     }
+}
+
+/// How a task ended.
+pub(crate) struct Waited {
+    pub(crate) outcome: TurnOutcome,
+    /// What stopped it early.
+    pub(crate) stop: Option<Stop>,
+    /// Whether the agent ended well, its log flushed.
+    pub(crate) closed: Result<(), CloseError>,
 }

@@ -90,8 +90,8 @@ impl Vocabulary {
 
     /// Reads a whole log, a line an event. Unknown events are kept byte for byte. Costs one pass over the text, which
     /// the events then share.
-    pub fn decode(&self, text: impl Into<Arc<str>>) -> Result<Decoded, DecodeError> {
-        let text: Arc<str> = text.into();
+    pub fn decode(&self, text: impl Into<String>) -> Result<Decoded, DecodeError> {
+        let text = Arc::new(text.into());
         let mut lines = Lines { text: &text, at: 0 };
         let header = Self::decode_header(&text[lines.next().ok_or(DecodeError::NoHeader)?])?;
         let mut decoded = Decoded { log: Snapshot::read(Arc::new(header)), foreign: Vec::new() };
@@ -112,10 +112,10 @@ impl Vocabulary {
 
     /// Reads one line of a log, without its newline: for those who look at a part of one.
     pub fn decode_event(&self, line: &str) -> serde_json::Result<Event> {
-        self.event(&line.into(), 0..line.len())
+        self.event(&Arc::new(line.to_owned()), 0..line.len())
     }
 
-    fn event(&self, text: &Arc<str>, line: Range<usize>) -> serde_json::Result<Event> {
+    fn event(&self, text: &Arc<String>, line: Range<usize>) -> serde_json::Result<Event> {
         let whole = &text[line.clone()];
         if let Some(ours) = Envelope::ours(whole)
             && let Ok(event) = self.event_in(ours, text, line.clone())
@@ -126,7 +126,7 @@ impl Vocabulary {
         self.event_in(Envelope::parse(whole)?, text, line)
     }
 
-    fn event_in(&self, envelope: Envelope<'_>, text: &Arc<str>, line: Range<usize>) -> serde_json::Result<Event> {
+    fn event_in(&self, envelope: Envelope<'_>, text: &Arc<String>, line: Range<usize>) -> serde_json::Result<Event> {
         let Envelope { seq, time, tag, ignorable, data } = envelope;
         let kind = self.kind(&tag);
         let payload = match kind {
@@ -169,7 +169,7 @@ struct Replayed {
     time: u64,
     ignorable: bool,
     kind: &'static Kind,
-    text: Arc<str>,
+    text: Arc<String>,
     line: Range<usize>,
     data: Range<usize>,
     /// An error is boxed: it is rare, and there is one of these an event.
@@ -211,7 +211,7 @@ impl Record for Replayed {
 struct Unknown {
     head: Head,
     tag: Box<str>,
-    text: Arc<str>,
+    text: Arc<String>,
     line: Range<usize>,
 }
 

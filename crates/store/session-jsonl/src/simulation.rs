@@ -161,8 +161,18 @@ async fn check(disk: &Fake, sessions: &Arc<Sessions>, tales: &[Tale], run: &str)
         });
         assert_eq!(torn.sum::<u64>(), read.torn, "{run}");
         opened.session.flush().await.unwrap_or_else(|error| panic!("{run}: {error}"));
-        let power_cut = store_on(&disk.reboot(Left::Synced));
-        let read = power_cut.read(&sessions.vocabulary(), id).await.unwrap_or_else(|error| panic!("{run}: {error}"));
+        let power_cut = disk.reboot(Left::Synced);
+        for repair in &opened.repairs {
+            if let Repair::TornTail { bytes, moved_to } = repair {
+                let name = moved_to.strip_prefix("/fake/").expect("beside the log");
+                let aside = power_cut.read(name).map(|aside| aside.len() as u64);
+                assert_eq!(aside, Some(*bytes), "{run}: {moved_to}");
+            }
+        }
+        let read = store_on(&power_cut)
+            .read(&sessions.vocabulary(), id)
+            .await
+            .unwrap_or_else(|error| panic!("{run}: {error}"));
         assert_eq!(lines(read.decoded.log()), lines(&opened.session.snapshot()), "{run}: durable, as the flush said");
 
         turns(&opened.session, 1);

@@ -36,7 +36,7 @@ pub enum OpenError {
     #[error(transparent)]
     Busy(#[from] Busy),
     /// It can be read, not continued: it holds events that this program does not know.
-    #[error("{place} holds events that this program does not know ({}): it can be read, not continued", .tags.join(", "))]
+    #[error("{place} can be read, not continued: it holds events that this program does not know ({})", .tags.join(", "))]
     Foreign {
         /// Where it is.
         place: String,

@@ -2,6 +2,7 @@
 
 mod checks;
 mod fixture;
+mod readers;
 
 use std::sync::Arc;
 use std::time::Duration;

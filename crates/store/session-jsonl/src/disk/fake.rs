@@ -313,6 +313,9 @@ impl Blob for FakeFile {
     fn sync(&self) -> io::Result<()> {
         let mut world = self.world.lock();
         let step = world.step();
+        if world.dead {
+            return Ok(step?);
+        }
         let contents = &mut world.files[self.file];
         for change in std::mem::take(&mut contents.unsynced) {
             match (&step, change) {

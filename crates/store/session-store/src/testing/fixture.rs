@@ -3,9 +3,12 @@ use std::sync::Arc;
 use llm::Message;
 use serde::{Deserialize, Serialize};
 use session::{
-    AssistantMessage, Delegation, MessageId, Payload, Seed, Session, SessionTitle, Sessions, Snapshot, Source,
-    StepStart, TurnEnd, TurnReason, TurnStart, UserMessage,
+    AssistantMessage, Delegation, MessageId, Payload, Seed, Session, SessionId, SessionTitle, Sessions, Snapshot,
+    Source, StepStart, TurnEnd, TurnReason, TurnStart, UserMessage,
 };
+
+use super::Place;
+use crate::{OpenError, ReadError, Row, SessionStore, Summary};
 
 /// Known in some houses and not in others, and not to be skipped.
 #[derive(Serialize, Deserialize)]
@@ -74,4 +77,26 @@ pub(super) fn stamping() -> Arc<Sessions> {
 /// Everything that a log says, byte for byte.
 pub(super) fn lines(log: &Snapshot) -> Vec<String> {
     log.events().iter().map(|event| event.to_json()).collect()
+}
+
+pub(super) async fn begin(store: &Arc<dyn SessionStore>, sessions: &Arc<Sessions>) -> Session {
+    let session = sessions.create(CWD);
+    store.create(&session).await.expect("a new session can be kept");
+    session
+}
+
+pub(super) async fn rows(store: &Arc<dyn SessionStore>, sessions: &Sessions) -> Vec<Row> {
+    store.list(&sessions.vocabulary()).await.expect("the place can be listed")
+}
+
+pub(super) fn summary(row: &Row) -> &Summary {
+    row.found.as_ref().expect("the log can be read")
+}
+
+pub(super) async fn is_absent(place: &Arc<dyn Place>, sessions: &Arc<Sessions>, session: SessionId) {
+    let store = place.store();
+    let read = store.read(&sessions.vocabulary(), session).await;
+    assert!(matches!(read, Err(ReadError::NotFound(_))), "something is kept: {read:?}");
+    assert!(matches!(store.open(sessions, session).await, Err(OpenError::NotFound(_))));
+    assert!(rows(&store, sessions).await.is_empty(), "something is listed");
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use async_trait::async_trait;
 use session::{Session, SessionId, Sessions, Vocabulary};
 use session_store::{
-    Busy, CreateError, Fault, ListError, OpenError, Opened, ReadError, Reading, Repair, Row, SessionStore,
+    Busy, CreateError, Fault, ListError, OpenError, Opened, ReadError, Reading, Repair, Row, SessionStore, Summary,
 };
 use tokio::sync::oneshot;
 
@@ -86,6 +86,11 @@ impl SessionStore for JsonlStore {
     async fn read(&self, vocabulary: &Arc<Vocabulary>, id: SessionId) -> Result<Reading, ReadError> {
         let vocabulary = vocabulary.clone();
         self.run(move |inner| inner.read(&vocabulary, id)).await?
+    }
+
+    async fn summary(&self, vocabulary: &Arc<Vocabulary>, id: SessionId) -> Result<Summary, ReadError> {
+        let vocabulary = vocabulary.clone();
+        self.run(move |inner| reading::summary(&*inner.disk, &inner.names(id), &vocabulary, true)).await?
     }
 
     async fn list(&self, vocabulary: &Arc<Vocabulary>) -> Result<Vec<Row>, ListError> {

@@ -64,6 +64,14 @@ impl MemoryStore {
         Arc::new(Memory { store: self.clone(), session, opened, written })
     }
 
+    fn summarize(&self, vocabulary: &Vocabulary, id: SessionId) -> Result<Summary, ReadError> {
+        let (decoded, holder) = self.decode(vocabulary, id)?;
+        let (header, log) = (decoded.log().header().clone(), decoded.log());
+        let first = log.events_from(header.seed_length()).take(Summary::FIRST).cloned().collect();
+        let (bytes, modified) = self.lock().get(&id).map_or((0, 0), |kept| (kept.text.len() as u64, kept.modified));
+        Ok(Summary { header, first, bytes, modified, holder })
+    }
+
     fn decode(&self, vocabulary: &Vocabulary, id: SessionId) -> Result<(Decoded, Option<u32>), ReadError> {
         let (text, leased) = match self.lock().get(&id) {
             Some(kept) if !kept.text.is_empty() => (kept.text.clone(), kept.leased),
@@ -104,19 +112,14 @@ impl SessionStore for MemoryStore {
         Ok(Reading { decoded, torn: 0, holder })
     }
 
+    async fn summary(&self, vocabulary: &Arc<Vocabulary>, id: SessionId) -> Result<Summary, ReadError> {
+        self.summarize(vocabulary, id)
+    }
+
     async fn list(&self, vocabulary: &Arc<Vocabulary>) -> Result<Vec<Row>, ListError> {
-        let kept = |(id, kept): (&SessionId, &Kept)| (!kept.text.is_empty()).then_some((*id, kept.modified));
-        let ids: Vec<(SessionId, u64)> = self.lock().iter().filter_map(kept).collect();
-        let row = |(id, modified): (SessionId, u64)| {
-            let found = self.decode(vocabulary, id).map(|(decoded, holder)| {
-                let (header, log) = (decoded.log().header().clone(), decoded.log());
-                let first = log.events_from(header.seed_length()).take(Summary::FIRST).cloned().collect();
-                let bytes = self.lock().get(&id).map_or(0, |kept| kept.text.len() as u64);
-                Summary { header, first, bytes, modified, holder }
-            });
-            Row { id, found }
-        };
-        Ok(ids.into_iter().map(row).collect())
+        let kept = |(id, kept): (&SessionId, &Kept)| (!kept.text.is_empty()).then_some(*id);
+        let ids: Vec<SessionId> = self.lock().iter().filter_map(kept).collect();
+        Ok(ids.into_iter().map(|id| Row { id, found: self.summarize(vocabulary, id) }).collect())
     }
 
     fn place(&self, id: SessionId) -> String {

@@ -21,6 +21,9 @@ pub trait SessionStore: Send + Sync {
     /// Reads a session, whether or not someone writes it.
     async fn read(&self, vocabulary: &Arc<Vocabulary>, id: SessionId) -> Result<Reading, ReadError>;
 
+    /// What a listing tells of one session. Costs what its header and first events cost, not its log.
+    async fn summary(&self, vocabulary: &Arc<Vocabulary>, id: SessionId) -> Result<Summary, ReadError>;
+
     /// Every session kept here, in order of their ids. Costs what their headers and first events cost, not their
     /// length. One that cannot be read is a row that says why.
     async fn list(&self, vocabulary: &Arc<Vocabulary>) -> Result<Vec<Row>, ListError>;

@@ -58,13 +58,13 @@ async fn run_task(
     root: &Path,
     prompt: &str,
 ) -> Result<Exit, Failure> {
-    let mut stops = Stops::new(task.timeout.map(Duration::from_secs)).map_err(Failure::failed)?;
+    let stops = Stops::new(task.timeout.map(Duration::from_secs)).map_err(Failure::failed)?;
     let app = Scope::root("tether");
     let models = llm_genai::Config::from_lookup(|name| env.get(name));
     let settings = open::settings(config, places, models.clone());
     let ran = match bundle::full(settings).start(&app).await {
         Err(error) => Err(Failure::usage(error)),
-        Ok(()) => run_in(&app, task, config, &models, root, prompt, &mut stops).await,
+        Ok(()) => run_in(&app, task, config, &models, root, prompt, &stops).await,
     };
     match (ran, app.close().await) {
         (Ok(Exit::Done), Err(error)) => Err(Failure::failed(error)),
@@ -79,7 +79,7 @@ async fn run_in(
     models: &llm_genai::Config,
     root: &Path,
     prompt: &str,
-    stops: &mut Stops,
+    stops: &Stops,
 ) -> Result<Exit, Failure> {
     let tally = Arc::new(Tally::default());
     let view: Arc<dyn View> = if task.json { Arc::new(JsonLines::new()) } else { Arc::new(Progress::new()) };

@@ -94,12 +94,11 @@ fn create(app: &Scope, task: &Run, config: &Config, root: &Path) -> Result<Sessi
 async fn resume(app: &Scope, id: SessionId, task: &Run) -> Result<(Session, Vec<String>), Failure> {
     let sessions = app.get::<Sessions>().expect("the bundle has sessions");
     let store = app.get::<dyn SessionStore>().expect("the bundle has a store");
-    let read = store.read(&sessions.vocabulary(), id).await.map_err(|error| match error {
+    let found = store.summary(&sessions.vocabulary(), id).await.map_err(|error| match error {
         ReadError::NotFound(_) => Failure::usage(error),
         ReadError::Damaged(_) | ReadError::Io(_) => Failure::failed(error),
     })?;
-    let header = read.decoded.log().header().clone();
-    drop(read);
+    let header = found.header;
     if let Some(lineage) = header.lineage() {
         let parent = lineage.parent();
         return Err(Failure::usage(anyhow!("session {id} is a child of {parent}: it is resumed by its parent")));

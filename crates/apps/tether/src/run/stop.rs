@@ -1,11 +1,13 @@
 //! What stops a task early: a signal, or the time that it was given.
 
 use std::io;
+use std::thread;
 use std::time::Duration;
 
 use agent::{Agent, Receipt, TurnOutcome};
 use context::CloseError;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
 /// Why a task was stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,23 +20,33 @@ pub(crate) enum Stop {
 
 /// Listens from the start, so that no signal is lost while the app is put together.
 pub(crate) struct Stops {
-    interrupt: Signal,
-    terminate: Signal,
+    interrupted: CancellationToken,
     timeout: Option<Duration>,
 }
 
 impl Stops {
+    /// Listens on a thread of its own that ends with the process: whatever the others are held up by, the second Ctrl-C
+    /// ends the process at once.
     pub(crate) fn new(timeout: Option<Duration>) -> io::Result<Self> {
-        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())?, timeout })
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+        let (interrupt, terminate) = {
+            let _within = runtime.enter();
+            (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?)
+        };
+        let interrupted = CancellationToken::new();
+        let first = interrupted.clone();
+        thread::Builder::new()
+            .name("signals".into())
+            .spawn(move || runtime.block_on(listen(interrupt, terminate, first)))?;
+        Ok(Self { interrupted, timeout })
     }
 
     /// Waits for the outcome and disposes the agent. The first signal, or the end of the time, ends the open turn, and
-    /// what waits behind it stays in the log; a second Ctrl-C ends the process at once.
-    pub(crate) async fn wait(&mut self, agent: &Agent, receipt: Receipt) -> Waited {
+    /// what waits behind it stays in the log.
+    pub(crate) async fn wait(&self, agent: &Agent, receipt: Receipt) -> Waited {
         let mut outcome = std::pin::pin!(receipt.outcome());
-        let timeout = self.timeout;
         let over = async {
-            match timeout {
+            match self.timeout {
                 Some(timeout) => tokio::time::sleep(timeout).await,
                 None => std::future::pending().await,
             }
@@ -42,22 +54,15 @@ impl Stops {
         let stop = tokio::select! {
             biased;
             outcome = &mut outcome => return Waited { outcome, stop: None, closed: agent.dispose().await },
-            _ = self.interrupt.recv() => Stop::Interrupted,
-            _ = self.terminate.recv() => Stop::Interrupted,
+            () = self.interrupted.cancelled() => Stop::Interrupted,
             () = over => Stop::TimedOut,
         };
         let cause = match stop {
             Stop::Interrupted => "interrupted by the user",
             Stop::TimedOut => "the time given is over",
         };
-        tokio::select! {
-            biased;
-            closed = agent.dispose_because(cause) => Waited { outcome: outcome.await, stop: Some(stop), closed },
-            _ = self.interrupt.recv() => {
-                // Everything up to the last checkpoint is on disk.
-                std::process::exit(130)
-            }
-        }
+        let closed = agent.dispose_because(cause).await;
+        Waited { outcome: outcome.await, stop: Some(stop), closed }
     }
 }
 
@@ -68,4 +73,15 @@ pub(crate) struct Waited {
     pub(crate) stop: Option<Stop>,
     /// Whether the agent ended well, its log flushed.
     pub(crate) closed: Result<(), CloseError>,
+}
+
+async fn listen(mut interrupt: Signal, mut terminate: Signal, first: CancellationToken) {
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+    first.cancel();
+    interrupt.recv().await;
+    // Everything up to the last checkpoint is on disk.
+    std::process::exit(130)
 }

@@ -1,7 +1,8 @@
 //! Watching a tree of agents: every event of every session, as it is appended.
 
+use std::collections::HashMap;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agent::{AgentPublished, Live};
 use context::{Realm, Registration, Scope};
@@ -52,13 +53,19 @@ pub(crate) struct Summary {
 /// The registrations of a view.
 pub(crate) struct Watch {
     _registrations: [Registration; 5],
+    _observing: Arc<Observing>,
 }
+
+/// Who is being watched. Not owned by the agents themselves: what ends one is appended while it goes away.
+type Observing = Mutex<HashMap<SessionId, Registration>>;
 
 impl Watch {
     /// Shows `view` every agent that is published from now on, from its first live event.
     pub(crate) fn start(app: &Scope, view: Arc<dyn View>, tally: Arc<Tally>) -> Self {
         let realm: &Realm = app.realm();
         let (published, live, tools, started, ended) = (view.clone(), view.clone(), view.clone(), view.clone(), view);
+        let observing = Arc::new(Observing::default());
+        let (begun, over) = (observing.clone(), observing.clone());
         let registrations = [
             realm.on(move |AgentPublished(agent)| {
                 let session = agent.session();
@@ -67,19 +74,27 @@ impl Watch {
                     depth: session.header().depth(),
                     label: session.latest::<Descriptor>().and_then(|descriptor| descriptor.label.clone()),
                 };
-                let (view, tally) = (published.clone(), tally.clone());
-                let observing = session.observe(session.first_live_seq(), move |event| {
+                let (view, tally, id) = (published.clone(), tally.clone(), session.id());
+                let told = session.observe(session.first_live_seq(), move |event| {
                     tally.note(whose.session, event);
                     view.event(&whose, event);
                 });
-                // An agent that is closing already has nothing more to show.
-                let _ = agent.ctx().own(observing);
+                let before = lock(&begun).insert(id, told);
+                drop(before);
             }),
             realm.on(move |happening: &Live| live.live(happening)),
             realm.on(move |progress: &ToolProgress| tools.tool_progress(progress)),
             realm.on(move |child: &ChildStarted| started.child_started(child)),
-            realm.on(move |child: &ChildEnded| ended.child_ended(child)),
+            realm.on(move |child: &ChildEnded| {
+                ended.child_ended(child);
+                let told = child.child.and_then(|id| lock(&over).remove(&id));
+                drop(told);
+            }),
         ];
-        Self { _registrations: registrations }
+        Self { _registrations: registrations, _observing: observing }
     }
+}
+
+fn lock(observing: &Observing) -> MutexGuard<'_, HashMap<SessionId, Registration>> {
+    observing.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -8,7 +8,7 @@ use super::Place;
 use super::fixture::{
     CWD, Skippable, Strange, begin, child, is_absent, lines, open_turn, rows, stamping, summary, title, whole_turn,
 };
-use crate::{OpenError, Summary};
+use crate::{OpenError, ReadError, Summary};
 
 pub(super) async fn readers_are_not_in_the_way(place: Arc<dyn Place>) {
     let (store, sessions) = (place.store(), Sessions::new());
@@ -59,7 +59,11 @@ pub(super) async fn a_listing_shows_beginnings(place: Arc<dyn Place>) {
         assert!(!first.is_empty() && first.len() <= Summary::FIRST);
         assert_eq!(first, written[..first.len()]);
         assert!(summary.bytes > written.iter().map(|line| line.len() as u64 + 1).sum(), "the header counts too");
+        let alone = store.summary(&sessions.vocabulary(), row.id).await.expect("it is kept");
+        assert_eq!((alone.header, alone.bytes), (summary.header.clone(), summary.bytes), "one alone tells the same");
     }
+    let nobody = sessions.create("/nowhere").id();
+    assert!(matches!(store.summary(&sessions.vocabulary(), nobody).await, Err(ReadError::NotFound(_))));
 }
 
 // D-48

@@ -173,8 +173,8 @@ mod tests {
         check(&["run", "--jsom"], "unexpected argument '--jsom' found; tip: a similar argument exists: '--json'");
         check(&["sessions", "show"], "the following required arguments were not provided: <ID>");
         check(
-            &["run", "--sandbox", "a\n\u{1b}[2J"],
-            "invalid value 'a \\u{1b}[2J' for '--sandbox <MODE>': no sandbox mode named `a \\u{1b}[2J`: use `read-only`, \
+            &["run", "--sandbox", "a\nb"],
+            "invalid value 'a b' for '--sandbox <MODE>': no sandbox mode named `a\\nb`: use `read-only`, \
              `workspace-write` or `danger-full-access`",
         );
     }

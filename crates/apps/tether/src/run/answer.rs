@@ -34,8 +34,9 @@ impl Answerer for Terminal {
 
     async fn answer(&self, question: &Question) -> Option<Answer> {
         let mut lines = self.lines.lock().await;
+        // Before anyone reads: a line on its way from the reader would look like an answer.
+        forget_what_was_typed(lines.as_mut());
         let lines = lines.get_or_insert_with(read_lines);
-        forget_what_was_typed(lines);
         show(question).ok()?;
         let line = lines.recv().await?;
         match line.trim().to_ascii_lowercase().as_str() {
@@ -54,10 +55,12 @@ fn show(question: &Question) -> io::Result<()> {
 }
 
 /// What was typed before a question was shown is not an answer to it.
-fn forget_what_was_typed(lines: &mut mpsc::Receiver<String>) {
+fn forget_what_was_typed(lines: Option<&mut mpsc::Receiver<String>>) {
     // A terminal that cannot be flushed has nothing waiting.
     let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
-    while lines.try_recv().is_ok() {}
+    if let Some(lines) = lines {
+        while lines.try_recv().is_ok() {}
+    }
 }
 
 /// Reading a terminal cannot be cancelled, so it has a thread of its own that ends with the process.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use agent::{Live, Signal};
 use sandbox::{Mode, one_line};
 use session::{Event, Header, SessionId, ToolCalled, ToolReturned};
-use subagent::{ChildEnded, ChildStarted};
+use subagent::{ChildEnded, ChildStarted, Descriptor};
 use tools::ToolProgress;
 use user_approval::{ApprovalAsked, ApprovalDecided};
 
@@ -23,8 +23,6 @@ pub(crate) struct Progress(Mutex<State>);
 struct State {
     /// Calls that were asked and have not returned.
     calls: HashMap<(SessionId, Arc<str>), String>,
-    /// How far down each agent stands.
-    depths: HashMap<SessionId, u32>,
     /// The moving lines, on a terminal.
     moving: Option<Moving>,
 }
@@ -32,7 +30,7 @@ struct State {
 impl Progress {
     pub(crate) fn new() -> Self {
         let moving = io::stderr().is_terminal().then(Moving::new);
-        Self(Mutex::new(State { calls: HashMap::new(), depths: HashMap::new(), moving }))
+        Self(Mutex::new(State { calls: HashMap::new(), moving }))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -65,8 +63,11 @@ impl View for Progress {
 
     fn event(&self, whose: &Whose, event: &Event) {
         let mut state = self.lock();
-        state.depths.insert(whose.session, whose.depth);
-        if let Some(call) = event.get::<ToolCalled>() {
+        if let Some(descriptor) = event.get::<Descriptor>() {
+            // Its announcement may come after the first things that it does.
+            state.say(&begun(whose.depth, descriptor.label.as_deref(), &descriptor.provider));
+            state.doing(whose, "starting");
+        } else if let Some(call) = event.get::<ToolCalled>() {
             let told = told(call);
             state.doing(whose, &told);
             state.calls.insert((whose.session, call.call_id.clone()), told);
@@ -100,23 +101,14 @@ impl View for Progress {
     }
 
     fn child_started(&self, child: &ChildStarted) {
-        let label = child.label.as_deref().map_or_else(|| child.provider.to_string(), brief);
-        let mut state = self.lock();
-        let depth = child.child.and_then(|session| state.depths.get(&session).copied()).unwrap_or(1);
-        state.say(&format!("{}▸ {label} ({})", indent(depth), child.provider));
-        if let Some(session) = child.child {
-            let whose = Whose { session, depth, label: child.label.clone() };
-            state.doing(&whose, "starting");
+        if child.child.is_none() {
+            self.lock().say(&begun(1, child.label.as_deref(), &child.provider));
         }
     }
 
     fn child_ended(&self, child: &ChildEnded) {
-        let mut state = self.lock();
-        if let Some(session) = child.child {
-            if let Some(moving) = &mut state.moving {
-                moving.done(session);
-            }
-            state.depths.remove(&session);
+        if let (Some(session), Some(moving)) = (child.child, &mut self.lock().moving) {
+            moving.done(session);
         }
     }
 
@@ -134,6 +126,10 @@ impl View for Progress {
         state.say(&format!("{}: {tokens} tokens{denied}", summary.stop_reason.as_str()));
         Ok(())
     }
+}
+
+fn begun(depth: u32, label: Option<&str>, provider: &str) -> String {
+    format!("{}▸ {} ({provider})", indent(depth), label.map_or_else(|| provider.to_owned(), brief))
 }
 
 fn indent(depth: u32) -> String {

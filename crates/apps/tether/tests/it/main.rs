@@ -1,3 +1,9 @@
 //! The `tether` command, run as its users run it.
 
+mod bad_input;
+mod crash;
+mod json;
+mod models;
 mod read;
+mod run;
+mod scenarios;

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use crate::{Event, Header, Lineage, Payload, Session, Sessions, Snapshot};
+use crate::{Event, Header, Lineage, Payload, Session, SessionId, Sessions, Snapshot};
 
 /// What a parent hands to one child: its scope at the instant of the capture. Used once.
 #[must_use = "a captured delegation becomes a child, or nothing"]
@@ -12,6 +12,8 @@ pub struct Delegation {
     parent: Session,
     log: Snapshot,
     stamps: Stamps,
+    /// The child's, minted at the capture: children sort in the order in which they were asked for.
+    child: SessionId,
 }
 
 /// Says what a policy hands down to children. Registered with [`Sessions::register_contributor`].
@@ -81,7 +83,7 @@ impl Delegation {
             let contributing = AssertUnwindSafe(|| contributor.contribute(&log, &mut stamps));
             catch_unwind(contributing).map_err(|_| CaptureError { contributor: name })?;
         }
-        Ok(Self { house, parent: parent.clone(), log, stamps })
+        Ok(Self { house, parent: parent.clone(), log, stamps, child: SessionId::mint() })
     }
 
     /// The parent as it was: what a child in another process is confined by.
@@ -99,6 +101,11 @@ impl Delegation {
         self.log.header.depth().saturating_add(1)
     }
 
+    /// The id that the child will have.
+    pub fn child(&self) -> SessionId {
+        self.child
+    }
+
     /// Whether the child is stamped with an event of this type.
     pub fn hands_down<E: Payload>(&self) -> bool {
         self.stamps.0.iter().any(|stamp| stamp.tag == E::TAG)
@@ -106,7 +113,7 @@ impl Delegation {
 
     /// The child's log: the seed, its end, and the stamps. Everything from the end of the seed on happens now.
     pub(crate) fn into_child(self, seed: Seed) -> (Arc<Sessions>, Snapshot) {
-        let Self { house, log: parent, stamps, .. } = self;
+        let Self { house, log: parent, stamps, child, .. } = self;
         let depth = parent.header.depth().saturating_add(1);
         let lineage = Lineage { parent: parent.header.id, parent_seq: parent.len(), origin: house.origin(), depth };
         let seed = match seed {
@@ -115,7 +122,7 @@ impl Delegation {
         };
         let seed_length = seed.as_ref().map_or(0, |seed| seed.len());
         let now = house.now();
-        let header = Arc::new(Header::new(parent.header.cwd.clone(), now, Some(lineage), seed_length));
+        let header = Arc::new(Header::new(child, parent.header.cwd.clone(), now, Some(lineage), seed_length));
         let mut log = match seed {
             None => Snapshot::new(header),
             Some(seed) => {

@@ -45,8 +45,14 @@ pub enum HeaderError {
 }
 
 impl Header {
-    pub(crate) fn new(cwd: Arc<str>, created_at: u64, lineage: Option<Lineage>, seed_length: u64) -> Self {
-        Self { id: SessionId::mint(), created_at, cwd, lineage, seed_length }
+    pub(crate) fn new(
+        id: SessionId,
+        cwd: Arc<str>,
+        created_at: u64,
+        lineage: Option<Lineage>,
+        seed_length: u64,
+    ) -> Self {
+        Self { id, created_at, cwd, lineage, seed_length }
     }
 
     /// The session's id.

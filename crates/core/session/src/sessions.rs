@@ -46,7 +46,7 @@ impl Sessions {
 
     /// A top-level session in `cwd`, the absolute path of its workspace root.
     pub fn create(self: &Arc<Self>, cwd: impl Into<Arc<str>>) -> Session {
-        let header = Arc::new(Header::new(cwd.into(), self.now(), None, 0));
+        let header = Arc::new(Header::new(SessionId::mint(), cwd.into(), self.now(), None, 0));
         Session::new(self.clone(), Snapshot::new(header), 0)
     }
 

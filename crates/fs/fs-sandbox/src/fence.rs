@@ -136,6 +136,13 @@ impl FileSystem for Fence {
     async fn stat(&self, path: &str) -> Result<Stat, FsError> {
         self.run(Operation::Read, path, None, |ground, asked, boundary, _| ground.stat(asked, boundary)).await
     }
+
+    async fn leads_to(&self, path: &str) -> PathBuf {
+        let found = self.run(Operation::Read, path, None, |_, asked, _, _| {
+            Ok(canonical(&asked.full).unwrap_or_else(|_| asked.shown.clone()))
+        });
+        found.await.unwrap_or_else(|_| self.root().join(path))
+    }
 }
 
 impl Fences {

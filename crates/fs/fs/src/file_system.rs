@@ -70,6 +70,12 @@ pub trait FileSystem: Send + Sync {
     /// [`FsError::Denied`] as for [`FileSystem::read`], [`FsError::NotFound`], and whatever the machine says.
     async fn stat(&self, path: &str) -> Result<Stat, FsError>;
 
+    /// Where a path leads at this moment, absolute and with links followed as far as it exists: for a person who decides
+    /// on it, never for opening.
+    async fn leads_to(&self, path: &str) -> PathBuf {
+        self.root().join(path)
+    }
+
     /// The whole text of a regular file. See [`FileSystem::read`].
     ///
     /// # Errors

@@ -67,7 +67,9 @@ impl Teller<'_> {
         };
         let message = format!("{} answered {}: {said}", self.provider.name(), status.as_u16());
         let message = message.trim_end_matches([':', ' ']);
-        LlmError { retry_after: retry_after(headers), ..self.error(kind_of(status), message) }
+        let wait = retry_after(headers);
+        let wanted = wait.map_or_else(String::new, |wait| format!(" (it asks to wait {} s)", wait.as_secs()));
+        LlmError { retry_after: wait, ..self.error(kind_of(status), &format!("{message}{wanted}")) }
     }
 
     fn broke(&self, error: &(dyn std::error::Error + Send + Sync + 'static)) -> LlmError {

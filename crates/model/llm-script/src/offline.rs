@@ -47,7 +47,11 @@ impl LlmAdapter for Offline {
         let why = match (&*request.model, &self.file) {
             ("script", _) => return Script.reply(request),
             ("file", Some(file)) => return file.reply(request),
-            ("file", None) => "the model `offline/file` has no file: set `file` of the plugin `llm-script`".to_owned(),
+            ("file", None) => {
+                "the model `offline/file` has no file: name one in `[offline] script` of the configuration, or \
+                               in TETHER_OFFLINE_SCRIPT"
+                    .to_owned()
+            }
             (other, _) => {
                 format!("no model `{}` at `offline`; there are: offline/script, offline/file", cut(other, 60))
             }

@@ -95,7 +95,8 @@ async fn run_in(
     }
     let (agent, receipt) = open::agent(app, opened, prompt).await?;
     let Waited { outcome, stop, closed } = stops.wait(&agent, receipt).await;
-    if let Err(error) = &closed {
+    // A turn that failed has said why already.
+    if let (Err(error), false) = (&closed, matches!(outcome.reason, TurnReason::Error { .. })) {
         tell(error);
     }
     let summary = summary(id, &outcome, &tally);
@@ -141,8 +142,11 @@ fn reason(outcome: &TurnOutcome, stop: Option<Stop>) -> Option<String> {
 /// The final answer; a closed standard output is nobody to print for.
 fn print_answer(outcome: &TurnOutcome) -> Result<(), Failure> {
     let Some(message) = &outcome.output else { return Ok(()) };
-    let text = message.text();
     let mut stdout = std::io::stdout().lock();
+    let text = match stdout.is_terminal() {
+        true => harmless(&message.text()),
+        false => message.text(),
+    };
     let printed =
         stdout.write_all(text.as_bytes()).and_then(|()| stdout.write_all(b"\n")).and_then(|()| stdout.flush());
     match printed {
@@ -151,6 +155,11 @@ fn print_answer(outcome: &TurnOutcome) -> Result<(), Failure> {
         }
         _ => Ok(()),
     }
+}
+
+/// A text whose lines move no cursor, for a terminal: a model wrote it.
+fn harmless(text: &str) -> String {
+    text.lines().map(|line| one_line(&line.replace('\t', "    ")).to_string()).collect::<Vec<_>>().join("\n")
 }
 
 fn read_env_files(env: &mut Env, places: &Places, named: Option<&Path>) -> Result<(), Failure> {

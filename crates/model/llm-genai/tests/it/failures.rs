@@ -73,7 +73,7 @@ async fn a_busy_provider_is_asked_again_when_it_said() {
 async fn a_provider_that_is_busy_for_long_is_left_alone() {
     let got =
         ask("openai", vec![status(429, "retry-after: 60\r\n", r#"{"error":{"message":"Slow down"}}"#), good()]).await;
-    assert_eq!(summary(&got), (LlmErrorKind::RateLimited, "openai answered 429: Slow down", 1));
+    assert_eq!(summary(&got), (LlmErrorKind::RateLimited, "openai answered 429: Slow down (it asks to wait 60 s)", 1));
     assert_eq!(got.failed().retry_after, Some(Duration::from_secs(60)));
 }
 

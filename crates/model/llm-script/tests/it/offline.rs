@@ -46,7 +46,10 @@ async fn the_provider_has_two_models() {
     with_file.close().await.unwrap();
 
     let without = app(Config::default()).await.unwrap();
-    let no_file = refused("the model `offline/file` has no file: set `file` of the plugin `llm-script`");
+    let no_file = refused(
+        "the model `offline/file` has no file: name one in `[offline] script` of the configuration, or in \
+         TETHER_OFFLINE_SCRIPT",
+    );
     assert_eq!(ask(&without, "file").await, no_file);
     without.close().await.unwrap();
     assert!(without.realm().named::<dyn LlmAdapter>("offline").is_none(), "gone with its scope");

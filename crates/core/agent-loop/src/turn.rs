@@ -34,21 +34,22 @@ impl Hand {
             if opening.cancelled.is_cancelled() {
                 return Ok(self.aborted());
             }
-            let reason = match self.step(step, incoming, opening, outcome).await? {
-                Step::Next => {
-                    incoming = self.steered(opening);
-                    continue;
-                }
-                Step::Stop(reason) => reason,
+            let stop = match self.step(step, incoming, opening, outcome).await? {
+                Step::Next if step == STEP_LIMIT => break,
+                Step::Next => None,
+                Step::Stop(TurnReason::Completed) => Some(TurnReason::Completed),
+                Step::Stop(reason) => return Ok(reason),
             };
-            if reason != TurnReason::Completed {
-                return Ok(reason);
+            // Before more is claimed: what waits stays for the next turn.
+            if opening.cancelled.is_cancelled() {
+                return Ok(self.aborted());
             }
             incoming = self.steered(opening);
+            let Some(reason) = stop else { continue };
             if incoming.is_empty() {
                 outcome.reason = reason.clone();
                 incoming = self.notices(outcome).await;
-                if incoming.is_empty() {
+                if incoming.is_empty() && !opening.cancelled.is_cancelled() {
                     return Ok(reason);
                 }
             }
@@ -72,8 +73,11 @@ impl Hand {
             Err(Rejected(why)) => return Ok(Step::Stop(TurnReason::Blocked { message: Some(why) })),
         };
         self.tell_facts()?;
-        for message in messages {
-            self.session.append(message)?;
+        for UserMessage { id, message, source } in messages {
+            let accepted = opening.messages.iter().any(|accepted| accepted.id == id);
+            // What did not come by the inbox is brought in by this event.
+            let id = |seq| if accepted { id } else { MessageId(seq) };
+            self.session.append_with(|seq| UserMessage { id: id(seq), message, source })?;
         }
         self.session.append(StepStart { turn, step })?;
         let stepped = self.model_step(turn, step, opening, outcome).await?;
@@ -178,11 +182,7 @@ impl Hand {
             })
             .await;
         written?;
-        match (opening.cancelled.is_cancelled(), ends) {
-            (true, _) => Ok(Step::Stop(self.aborted())),
-            (false, true) => Ok(Step::Stop(TurnReason::Completed)),
-            (false, false) => Ok(Step::Next),
-        }
+        Ok(if ends { Step::Stop(TurnReason::Completed) } else { Step::Next })
     }
 
     /// Messages that came in for the open turn; from now on they are settled with it.
@@ -196,12 +196,11 @@ impl Hand {
     /// What layers have to say before the turn stops.
     async fn notices(&mut self, outcome: &TurnOutcome) -> Vec<UserMessage> {
         let stopping = StoppingTurn { agent: self.agent.clone(), outcome: outcome.clone() };
-        let next = self.session.len();
         match self.on_turn_stop.through(stopping, |_| async { StopVerdict::Stop }).await {
             StopVerdict::Stop => Vec::new(),
             StopVerdict::Continue(messages) => {
-                let notice = |(at, message)| UserMessage { id: MessageId(next + at), message, source: Source::Notice };
-                (0..).zip(messages).map(notice).collect()
+                let id = MessageId(self.session.len());
+                messages.into_iter().map(|message| UserMessage { id, message, source: Source::Notice }).collect()
             }
         }
     }

@@ -106,7 +106,6 @@ impl Prompt {
         if self.seen == Some(version) {
             return;
         }
-        self.seen = Some(version);
         let mut sections = self.realm.all_named::<dyn Section>();
         sections.sort_by_key(|(_, section)| section.order());
         let texts: Vec<_> =
@@ -118,6 +117,8 @@ impl Prompt {
         let mut facts = self.realm.all_named::<dyn RuntimeFact>();
         facts.sort_by_key(|(_, fact)| fact.order());
         self.facts = facts.into_iter().map(|(_, fact)| fact).collect();
+        // Last: a section that panics is asked again.
+        self.seen = Some(version);
     }
 }
 

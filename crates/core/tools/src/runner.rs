@@ -90,13 +90,14 @@ impl Runner {
         if self.seen == Some(version) {
             return;
         }
-        self.seen = Some(version);
         let tools: Vec<_> = self.realm.all_named::<dyn Tool>().into_iter().map(|(_, tool)| tool).collect();
         let same = tools.len() == self.tools.len() && tools.iter().zip(&*self.tools).all(|(a, b)| Arc::ptr_eq(a, b));
         if !same {
             self.schemas = tools.iter().map(|tool| tool.schema().clone()).collect();
             self.tools = tools.into();
         }
+        // Last: a schema that panics is asked for again.
+        self.seen = Some(version);
     }
 }
 

@@ -151,6 +151,28 @@ async fn an_agent_whose_driver_ends_is_gone_and_a_panic_is_reported_at_its_closi
 }
 
 #[tokio::test]
+async fn whoever_waits_for_an_agent_to_be_idle_hears_of_its_end() {
+    let stage = Stage::without_driver();
+    let stop = Arc::new(tokio::sync::Notify::new());
+    stage.app.provide(stop.clone()).unwrap();
+    let unsettled = Ends(|driven| {
+        Box::pin(async move {
+            let _opening = driven.next_turn().await.expect("there is a message");
+            let stop = driven.agent().ctx().get::<tokio::sync::Notify>().expect("it is provided");
+            stop.notified().await;
+        })
+    });
+    stage.app.provide::<dyn AgentDriver>(Arc::new(unsettled)).unwrap();
+    let agent = stage.agent().await;
+    agent.followup("never settled").unwrap();
+    let mut idle = Box::pin(agent.when_idle());
+    assert!((&mut idle).now_or_never().is_none());
+    stop.notify_one();
+    in_time(idle).await;
+    stage.close().await;
+}
+
+#[tokio::test]
 async fn a_panicking_agent_leaves_the_others_alone() {
     let stage = Stage::without_driver();
     let driver = Ends(|driven| {

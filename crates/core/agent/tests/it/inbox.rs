@@ -133,7 +133,12 @@ async fn an_inbox_is_bounded() {
     assert_eq!(agent.session().len(), length, "what is refused leaves nothing");
     let read = turn.next_step().await.len();
     assert_eq!(read, 666);
-    agent.followup("there is room again").unwrap();
+    for n in 0..read {
+        agent.followup(format!("there is room again {n}")).unwrap();
+    }
+    assert_eq!(agent.followup("and none again").unwrap_err(), SendError::Full);
+    in_time(agent.dispose()).await.unwrap();
+    assert_eq!(agent.followup("late").unwrap_err(), SendError::Gone, "whatever waits");
     stage.close().await;
 }
 

@@ -12,6 +12,9 @@ use tokio::sync::Notify;
 use crate::store::{Fails, FakeStore, Left, left};
 use crate::support::*;
 
+/// Whether an error is of the kind that is expected.
+type IsOf = fn(&CreateError) -> bool;
+
 fn fails() -> Arc<dyn AgentSetup> {
     step(async |_| Err(BoxError::from("no room")))
 }
@@ -20,6 +23,15 @@ fn fails() -> Arc<dyn AgentSetup> {
 fn leaves_traces(trace: &Trace) -> Arc<dyn AgentSetup> {
     let trace = trace.clone();
     step(move |agent: AgentRef| {
+        let closed = trace.clone();
+        let slow = async move || {
+            for _ in 0..10 {
+                tokio::task::yield_now().await;
+            }
+            closed.note("closed");
+            Ok(())
+        };
+        agent.ctx().on_close("slow", slow).unwrap();
         agent.ctx().own(trace.guard("withdrawn")).unwrap();
         agent.session().append(SessionTitle { title: "t".into(), source: "user".into() }).unwrap();
         async { Ok(()) }
@@ -37,7 +49,7 @@ async fn check_rolled_back(stage: Stage, session: &Session) {
 #[tokio::test]
 async fn a_step_that_fails_undoes_those_before_it() {
     let is_setup = |error: &CreateError| matches!(error, CreateError::Setup(_));
-    let cases: [(&str, Arc<dyn AgentSetup>, fn(&CreateError) -> bool); 3] = [
+    let cases: [(&str, Arc<dyn AgentSetup>, IsOf); 3] = [
         ("the agent could not be set up: no room", fails(), is_setup),
         ("the set-up of the agent panicked", step(async |_| panic!("a bug behind a poll")), |error| {
             matches!(error, CreateError::Panicked)
@@ -67,16 +79,36 @@ async fn a_step_that_fails_undoes_those_before_it() {
             let error = in_time(stage.agents.create(&stage.app, spec)).await.err().expect("it fails");
             assert_eq!(error.to_string(), told);
             assert!(kind(&error));
-            assert_eq!(trace.take(), ["withdrawn"], "by the time one hears of it");
+            assert_eq!(trace.take(), ["withdrawn", "closed"], "by the time one hears of it");
             assert_eq!(left(&store, &stage.sessions, session.id()).await, Left::Nothing);
             check_rolled_back(stage, &session).await;
         }
     }
 }
 
+/// A step may have handed the agent to others.
+#[tokio::test]
+async fn whoever_got_hold_of_it_during_the_set_up_holds_one_that_is_gone() {
+    let stage = Stage::new();
+    let (kept, held) = std::sync::mpsc::channel();
+    let mut spec = stage.spec();
+    let session = spec.session.clone();
+    let keeps = step(move |agent: AgentRef| {
+        kept.send((agent.clone(), agent.followup("before it lives").unwrap())).unwrap();
+        async { Ok(()) }
+    });
+    spec.setup = vec![keeps, fails()];
+    assert!(in_time(stage.agents.create(&stage.app, spec)).await.is_err());
+    let (agent, receipt) = held.recv().unwrap();
+    assert_eq!(aborted(&in_time(receipt.outcome()).await), (0, "the agent ended"));
+    in_time(agent.when_idle()).await;
+    assert_eq!(agent.followup("hello?").unwrap_err(), SendError::Gone);
+    check_rolled_back(stage, &session).await;
+}
+
 #[tokio::test]
 async fn a_store_that_does_not_take_it_is_a_typed_error() {
-    let cases: [(Fails, fn(&CreateError) -> bool, &str, &[&str]); 2] = [
+    let cases: [(Fails, IsOf, &str, &[&str]); 2] = [
         (
             Fails::Create,
             |error| matches!(error, CreateError::Store(session_store::CreateError::Exists { .. })),
@@ -158,7 +190,7 @@ async fn an_owner_that_closes_wins() {
     let creating = stage.agents.create(&owner, spec);
     in_time(reached.notified()).await;
     in_time(owner.close()).await.unwrap();
-    assert_eq!(trace.take(), ["withdrawn"], "before the owner is closed");
+    assert_eq!(trace.take(), ["withdrawn", "closed"], "before the owner is closed");
     let error = in_time(creating).await.err().expect("it fails");
     assert!(matches!(error, CreateError::OwnerClosing));
     assert_eq!(left(&store, &stage.sessions, session.id()).await, Left::Nothing);
@@ -230,7 +262,7 @@ async fn a_future_that_is_dropped_after_any_number_of_polls_leaves_nothing_live(
         let withdrawn = std::cell::Cell::new(0);
         until(|| {
             withdrawn.set(withdrawn.get() + trace.take().len());
-            withdrawn.get() == usize::from(began)
+            withdrawn.get() == 2 * usize::from(began)
         })
         .await;
         let heard = stage.heard.take();

@@ -76,6 +76,10 @@ impl SessionStore for FakeStore {
         unreachable!("agents read nothing")
     }
 
+    async fn summary(&self, _: &Arc<Vocabulary>, _: SessionId) -> Result<Summary, ReadError> {
+        unreachable!("agents summarize nothing")
+    }
+
     async fn list(&self, _: &Arc<Vocabulary>) -> Result<Vec<Row>, ListError> {
         unreachable!("agents list nothing")
     }

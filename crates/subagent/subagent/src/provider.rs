@@ -20,7 +20,8 @@ pub trait SubagentProvider: Send + Sync {
     fn inherits_parent_context(&self) -> bool;
 
     /// Returns when the child is published. Whatever it makes it registers in `start.ctx`, whose closing is the child's
-    /// disposal; there is nothing else to implement. Dropped if the start is cancelled.
+    /// disposal; there is nothing else to implement. If the start is given up, `start.ctx` closes, and this is dropped
+    /// when that is done.
     async fn start(&self, start: Start) -> Result<Started, StartError>;
 }
 

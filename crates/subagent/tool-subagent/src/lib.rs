@@ -70,7 +70,7 @@ struct Delegate {
     agents: Arc<Agents>,
 }
 
-/// What the model is asked for.
+// A doc comment here would be a part of the schema, and so of every request.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {

@@ -1,0 +1,16 @@
+//! The promises of delegation, over the whole composition: what the disk, the logs and the registries say.
+
+mod capture;
+mod denials;
+mod doubles;
+mod durable;
+mod limits;
+mod nothing_left;
+mod providers;
+mod results;
+mod runs;
+mod scope;
+mod siblings;
+mod stress;
+mod told;
+mod world;

@@ -39,7 +39,7 @@ fn steps(tally: &mut Tally) -> anyhow::Result<()> {
     let workspace = Workspace::load()?;
     step("snapshots", || snapshots::check(&workspace))?;
     step("graph", || graph::run(&workspace, graph::Picture::Check))?;
-    step("notes", || notes::run(&workspace, &notes::Ask::parse(&[])?))?;
+    step("notes", || notes::run(&workspace, &notes::Ask::parse(&["--require"])?))?;
     step("house", || house::run(&workspace))?;
     step("deny", || process::run(&mut cargo("deny --all-features check bans licenses sources")))
 }

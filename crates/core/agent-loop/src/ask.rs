@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use agent::{Live, Opening, RequestInput, Signal};
 use futures_util::StreamExt as _;
-use llm::{Assembled, Assembly, Chunk, Finish, LlmAdapter, LlmError, Request};
+use llm::{Assembled, Assembly, Chunk, Finish, LlmAdapter, LlmError, LlmErrorKind, Request};
 use session::{Closed, HeaderReason, RequestHeader, RequestHeaderEvent};
 
 use crate::hand::Hand;
+
+/// The longest reply that is taken, in bytes.
+const REPLY_LIMIT: usize = 32 * 1024 * 1024;
 
 /// What came of a request.
 pub(crate) enum Heard {
@@ -64,6 +67,13 @@ impl Hand {
             match next {
                 Some(Ok(Chunk::End(finish))) => return Ok(Ok(Heard::Whole(assembly.done(), finish))),
                 Some(Ok(chunk)) => {
+                    // A stream that is always ready leaves room for others, and for whoever cancels it.
+                    tokio::task::coop::consume_budget().await;
+                    if assembly.size() > REPLY_LIMIT {
+                        let message = format!("the model's reply has more than {REPLY_LIMIT} bytes");
+                        let error = LlmError::new(LlmErrorKind::Protocol, message);
+                        return Ok(Ok(Heard::Failed { error, assembled: assembly.done() }));
+                    }
                     if live.is_heard()
                         && let Some(signal) = signal(&chunk)
                     {

@@ -64,7 +64,7 @@ impl Hand {
     /// Turn after turn, until the agent ends or its log takes no more.
     pub(crate) async fn serve(mut self) {
         while let Some(mut opening) = self.driven.next_turn().await {
-            let turn = self.session.latest::<TurnStart>().map_or(0, |last| last.turn) + 1;
+            let turn = self.session.latest::<TurnStart>().map_or(0, |last| last.turn).saturating_add(1);
             let Ok(outcome) = self.run_turn(turn, &mut opening).await else { return };
             self.driven.settle(&opening, outcome);
         }
@@ -85,10 +85,11 @@ impl Hand {
                 self.session.abandon_turn(outcome.reason.clone(), why)?;
             }
         }
-        if let Err(error) = self.session.flush().await
-            && outcome.reason == TurnReason::Completed
-        {
-            outcome.reason = TurnReason::Error { message: Some(error.to_string().into()) };
+        if let Err(error) = self.session.flush().await {
+            tracing::warn!(session = %self.session.id(), %error, "a turn could not be made durable");
+            if outcome.reason == TurnReason::Completed {
+                outcome.reason = TurnReason::Error { message: Some(error.to_string().into()) };
+            }
         }
         Ok(outcome)
     }

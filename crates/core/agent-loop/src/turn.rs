@@ -32,6 +32,8 @@ impl Hand {
         let mut incoming: Vec<UserMessage> = opening.messages.iter().map(entering).collect();
         for step in 1..=STEP_LIMIT {
             if opening.cancelled.is_cancelled() {
+                // What was claimed is history, whatever becomes of the turn.
+                self.enter(incoming, opening)?;
                 return Ok(self.aborted());
             }
             let stop = match self.step(step, incoming, opening, outcome).await? {
@@ -48,7 +50,7 @@ impl Hand {
             let Some(reason) = stop else { continue };
             if incoming.is_empty() {
                 outcome.reason = reason.clone();
-                incoming = self.notices(outcome).await;
+                incoming = self.notices(outcome, opening).await;
                 if incoming.is_empty() && !opening.cancelled.is_cancelled() {
                     return Ok(reason);
                 }
@@ -66,23 +68,43 @@ impl Hand {
         outcome: &mut TurnOutcome,
     ) -> Result<Step, Closed> {
         let turn = outcome.turn;
-        let input = StepInput { agent: self.agent.clone(), turn, step, messages: incoming };
-        let admitted = self.before_step.through(input, |input| async move { Ok(input.messages) }).await;
-        let messages = match admitted {
-            Ok(messages) => messages,
-            Err(Rejected(why)) => return Ok(Step::Stop(TurnReason::Blocked { message: Some(why) })),
+        let messages = match self.admit(turn, step, &incoming, opening).await {
+            Some(Ok(messages)) => messages,
+            Some(Err(Rejected(why))) => return Ok(Step::Stop(TurnReason::Blocked { message: Some(why) })),
+            None => {
+                self.enter(incoming, opening)?;
+                return Ok(Step::Stop(self.aborted()));
+            }
         };
         self.tell_facts()?;
+        self.enter(messages, opening)?;
+        self.session.append(StepStart { turn, step })?;
+        let stepped = self.model_step(turn, step, opening, outcome).await?;
+        self.session.append(StepEnd { turn, step })?;
+        Ok(stepped)
+    }
+
+    /// What the layers make of the messages of a step; `None` if the turn was cancelled meanwhile.
+    async fn admit(
+        &mut self,
+        turn: u32,
+        step: u32,
+        incoming: &[UserMessage],
+        opening: &Opening,
+    ) -> Option<Result<Vec<UserMessage>, Rejected>> {
+        let input = StepInput { agent: self.agent.clone(), turn, step, messages: incoming.to_vec() };
+        let admitting = self.before_step.through(input, |input| async move { Ok(input.messages) });
+        opening.cancelled.run_until_cancelled(admitting).await
+    }
+
+    fn enter(&mut self, messages: Vec<UserMessage>, opening: &Opening) -> Result<(), Closed> {
         for UserMessage { id, message, source } in messages {
             let accepted = opening.messages.iter().any(|accepted| accepted.id == id);
             // What did not come by the inbox is brought in by this event.
             let id = |seq| if accepted { id } else { MessageId(seq) };
             self.session.append_with(|seq| UserMessage { id: id(seq), message, source })?;
         }
-        self.session.append(StepStart { turn, step })?;
-        let stepped = self.model_step(turn, step, opening, outcome).await?;
-        self.session.append(StepEnd { turn, step })?;
-        Ok(stepped)
+        Ok(())
     }
 
     async fn model_step(
@@ -100,15 +122,17 @@ impl Hand {
             };
             match &heard {
                 Heard::Failed { error, assembled } if assembled.message.content.is_empty() => {
-                    match self.recourse(attempt, error.clone()).await {
-                        Recourse::Retry(pause) => {
+                    let recourse = self.recourse(attempt, error.clone());
+                    match opening.cancelled.run_until_cancelled(recourse).await {
+                        None => return Ok(Step::Stop(self.aborted())),
+                        Some(Recourse::Retry(pause)) => {
                             let paused = tokio::time::sleep(pause);
                             if opening.cancelled.run_until_cancelled(paused).await.is_none() {
                                 return Ok(Step::Stop(self.aborted()));
                             }
                             attempt += 1;
                         }
-                        Recourse::Fail => break heard,
+                        Some(Recourse::Fail) => break heard,
                     }
                 }
                 Heard::Whole(..) | Heard::Failed { .. } | Heard::Cancelled { .. } => break heard,
@@ -194,11 +218,12 @@ impl Hand {
     }
 
     /// What layers have to say before the turn stops.
-    async fn notices(&mut self, outcome: &TurnOutcome) -> Vec<UserMessage> {
+    async fn notices(&mut self, outcome: &TurnOutcome, opening: &Opening) -> Vec<UserMessage> {
         let stopping = StoppingTurn { agent: self.agent.clone(), outcome: outcome.clone() };
-        match self.on_turn_stop.through(stopping, |_| async { StopVerdict::Stop }).await {
-            StopVerdict::Stop => Vec::new(),
-            StopVerdict::Continue(messages) => {
+        let stopping = self.on_turn_stop.through(stopping, |_| async { StopVerdict::Stop });
+        match opening.cancelled.run_until_cancelled(stopping).await {
+            None | Some(StopVerdict::Stop) => Vec::new(),
+            Some(StopVerdict::Continue(messages)) => {
                 let id = MessageId(self.session.len());
                 messages.into_iter().map(|message| UserMessage { id, message, source: Source::Notice }).collect()
             }

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
@@ -192,7 +193,13 @@ impl Birth {
     async fn live_through(self, mut created: oneshot::Sender<Result<Agent, CreateError>>) -> Result<(), BoxError> {
         let Self { scope, spec: Spec { session, profile, setup, prompt }, driver, home, live, place } = self;
         let agent = AgentRef::new(Ctx::clone(&scope), session, profile);
-        let preparing = AssertUnwindSafe(prepare(&agent, &setup, prompt, &home)).catch_unwind();
+        // To its end, whoever gives up meanwhile: only a session that is kept can be discarded.
+        let keeping = AssertUnwindSafe(keep(&agent, &home)).catch_unwind().await;
+        let preparing = AssertUnwindSafe(async {
+            keeping.unwrap_or(Err(CreateError::Panicked))?;
+            prepare(&agent, &setup, prompt, &home).await
+        })
+        .catch_unwind();
         let prepared = tokio::select! {
             biased;
             () = scope.cancelled().cancelled() => Err(CreateError::OwnerClosing),
@@ -200,10 +207,7 @@ impl Birth {
             () = created.closed() => Err(CreateError::OwnerClosing),
             prepared = preparing => prepared.unwrap_or(Err(CreateError::Panicked)),
         };
-        let published = match prepared {
-            Ok(receipt) => publish(&agent, &home, &live, place).map(|()| receipt),
-            Err(error) => Err(error),
-        };
+        let published = prepared.and_then(|receipt| publish(&agent, &home, &live).map(|()| receipt));
         match published {
             Ok(receipt) => drop(created.send(Ok(Agent::new(scope, agent.clone(), receipt)))),
             Err(error) => {
@@ -219,23 +223,33 @@ impl Birth {
         // The call is inside, since it may panic as well as its future.
         let driving = async { driver.drive(Driven::new(agent)).await };
         let driven = AssertUnwindSafe(driving).catch_unwind().await;
-        session.release().await?;
-        driven.map_err(|_| "the agent's driver panicked".into())
+        let released = session.release().await;
+        drop(place);
+        match (driven, released) {
+            (Ok(()), released) => Ok(released?),
+            (Err(_), Ok(())) => Err("the agent's driver panicked".into()),
+            (Err(_), Err(error)) => Err(format!("the agent's driver panicked, and {error}").into()),
+        }
     }
 }
 
-/// Everything that may fail, seen by nobody.
+/// Leases the session where sessions are kept.
+async fn keep(agent: &AgentRef, home: &Realm) -> Result<(), CreateError> {
+    if let Some(store) = home.get::<dyn SessionStore>()
+        && !agent.session().is_backed()
+    {
+        store.create(agent.session()).await?;
+    }
+    Ok(())
+}
+
+/// Everything else that may fail, seen by nobody.
 async fn prepare(
     agent: &AgentRef,
     setup: &[Arc<dyn AgentSetup>],
     prompt: Option<Input>,
     home: &Realm,
 ) -> Result<Option<Receipt>, CreateError> {
-    if let Some(store) = home.get::<dyn SessionStore>()
-        && !agent.session().is_backed()
-    {
-        store.create(agent.session()).await?;
-    }
     for (_, step) in home.all_named::<dyn AgentSetup>() {
         step.set_up(agent).await.map_err(CreateError::Setup)?;
     }
@@ -247,17 +261,34 @@ async fn prepare(
     Ok(receipt)
 }
 
-/// Shows the agent, until its scope closes.
-fn publish(agent: &AgentRef, home: &Realm, live: &LiveAgents, place: Registration) -> Result<(), CreateError> {
-    let id = agent.id();
-    lock(live).insert(id, Place::Live(agent.clone()));
+/// Shows the agent, until its scope closes. The scope takes it on first, so that one which closes refuses before anybody
+/// has heard; of telling and withdrawing, which may overlap from then on, the later one says that it is gone.
+fn publish(agent: &AgentRef, home: &Realm, live: &Arc<LiveAgents>) -> Result<(), CreateError> {
+    let (id, one_is_done) = (agent.id(), Arc::new(AtomicBool::new(false)));
+    let (withdrawn, gone, places) = (one_is_done.clone(), home.clone(), live.clone());
+    agent.ctx().own(Registration::new(move || {
+        // The place itself is free only once the log is let go of.
+        let (seen, told) = {
+            let mut places = lock(&places);
+            let seen = places.get_mut(&id).map(|place| std::mem::replace(place, Place::Taken));
+            (seen, withdrawn.swap(true, Ordering::AcqRel))
+        };
+        drop(seen);
+        if told {
+            gone.emit(&AgentGone(id));
+        }
+    }))?;
+    {
+        let mut places = lock(live);
+        if let (false, Some(place)) = (one_is_done.load(Ordering::Acquire), places.get_mut(&id)) {
+            *place = Place::Live(agent.clone());
+        }
+    }
     home.emit(&AgentPublished(agent.clone()));
-    let home = home.clone();
-    let published = Registration::new(move || {
-        drop(place);
+    if one_is_done.swap(true, Ordering::AcqRel) {
         home.emit(&AgentGone(id));
-    });
-    Ok(agent.ctx().own(published)?)
+    }
+    Ok(())
 }
 
 fn take_place(live: &Arc<LiveAgents>, id: SessionId) -> Option<Registration> {

@@ -145,7 +145,6 @@ impl AgentRef {
     /// Sends a message of any kind.
     pub fn send(&self, input: Input) -> Result<Receipt, SendError> {
         input.check()?;
-        debug_assert!(crate::inbox::is_user(&input.message), "an inbox takes user messages");
         if self.lock().gone {
             return Err(SendError::Gone);
         }
@@ -212,7 +211,7 @@ impl AgentRef {
     }
 
     pub(crate) fn has_waker(&self) -> bool {
-        self.0.session.pending().iter().any(|waiting| waiting.delivery != Delivery::Inject)
+        self.0.session.has_waker()
     }
 
     pub(crate) async fn woken(&self) {

@@ -30,6 +30,9 @@ pub enum SendError {
     /// Too many messages wait.
     #[error("the agent's inbox is full: {PENDING_LIMIT} messages wait")]
     Full,
+    /// The message is not a user's.
+    #[error("an agent takes messages of users; this one is the model's or a tool's")]
+    NotUser,
     /// The message is too long.
     #[error("the message has {0} bytes; an agent takes {MESSAGE_LIMIT} at most")]
     TooLarge(usize),
@@ -62,6 +65,9 @@ impl Input {
     }
 
     pub(crate) fn check(&self) -> Result<(), SendError> {
+        if self.message.role != Role::User {
+            return Err(SendError::NotUser);
+        }
         let size = self.message.content.iter().map(size_of_part).sum();
         if size > MESSAGE_LIMIT { Err(SendError::TooLarge(size)) } else { Ok(()) }
     }
@@ -106,9 +112,4 @@ fn size_of_part(part: &Content) -> usize {
         Content::ToolCall(call) => call.arguments.len(),
         Content::ToolResult { content, .. } => content.iter().map(size_of_part).sum(),
     }
-}
-
-/// Whether a message is one that a user may send.
-pub(crate) fn is_user(message: &Message) -> bool {
-    message.role == Role::User
 }

@@ -11,6 +11,7 @@ pub struct Assembly {
     signature: Option<Box<str>>,
     usage: Option<Usage>,
     finish: Option<Finish>,
+    size: usize,
 }
 
 /// A reply put together.
@@ -32,6 +33,11 @@ impl Assembly {
 
     /// Takes the next chunk.
     pub fn push(&mut self, chunk: Chunk) {
+        self.size += match &chunk {
+            Chunk::Text(text) | Chunk::Thought(text) | Chunk::ThoughtSignature(text) => text.len(),
+            Chunk::ToolCall(call) => call.call_id.len() + call.name.len() + call.arguments.len(),
+            Chunk::Usage(_) | Chunk::End(_) => 0,
+        };
         match chunk {
             Chunk::Text(more) => {
                 self.end_thought();
@@ -49,6 +55,11 @@ impl Assembly {
             Chunk::Usage(usage) => self.usage = Some(usage),
             Chunk::End(finish) => self.finish = Some(finish),
         }
+    }
+
+    /// How many bytes have arrived.
+    pub fn size(&self) -> usize {
+        self.size
     }
 
     /// What has arrived, whole or not.

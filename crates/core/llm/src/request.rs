@@ -121,15 +121,15 @@ impl Request {
 impl Usage {
     /// Tokens read and written together.
     pub fn total(&self) -> u64 {
-        self.input_tokens + self.output_tokens
+        self.input_tokens.saturating_add(self.output_tokens)
     }
 }
 
 impl std::ops::AddAssign for Usage {
     fn add_assign(&mut self, more: Self) {
-        self.input_tokens += more.input_tokens;
-        self.output_tokens += more.output_tokens;
-        self.cached_input_tokens += more.cached_input_tokens;
+        self.input_tokens = self.input_tokens.saturating_add(more.input_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(more.output_tokens);
+        self.cached_input_tokens = self.cached_input_tokens.saturating_add(more.cached_input_tokens);
     }
 }
 

@@ -202,6 +202,9 @@ impl<E: Payload> Record for Live<E> {
         }
         let Self { seq, time, payload } = self;
         let whole = Line { seq: *seq, time: *time, r#type: E::TAG, ignorable: E::IGNORABLE, data: payload };
-        serde_json::to_writer(line, &whole).expect("payloads serialize to memory");
+        let start = line.len();
+        serde_json::to_writer(&mut *line, &whole).expect("payloads serialize to memory");
+        // Raw JSON in a payload is written as it came. A newline in it is blank space: strings have theirs escaped.
+        line[start..].iter_mut().filter(|byte| **byte == b'\n').for_each(|byte| *byte = b' ');
     }
 }

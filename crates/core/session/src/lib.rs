@@ -70,6 +70,7 @@ mod event;
 mod events;
 mod header;
 mod id;
+mod inbox;
 mod observe;
 mod plugin;
 mod recovery;

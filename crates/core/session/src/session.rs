@@ -1,5 +1,4 @@
 use std::any::TypeId;
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -8,10 +7,11 @@ use llm::Message;
 use pvec::PVec;
 
 use crate::backing::{Backing, FlushError};
+use crate::inbox::Pending;
 use crate::observe::Observers;
 use crate::{
-    DamagedPayload, Delegation, Event, Header, InboxAccepted, InboxClaimed, InboxDiscarded, MessageId, Payload, Seed,
-    SessionId, Sessions, Snapshot, TurnReason, Typed, recovery,
+    DamagedPayload, Delegation, Event, Header, InboxAccepted, InboxClaimed, InboxDiscarded, Payload, Seed, SessionId,
+    Sessions, Snapshot, TurnReason, Typed, recovery,
 };
 
 /// How many events may pile up before a backing is told.
@@ -34,7 +34,7 @@ struct Inner {
 pub(crate) struct State {
     pub(crate) log: Snapshot,
     closed: bool,
-    pending: VecDeque<Typed<InboxAccepted>>,
+    pending: Pending,
     pub(crate) observers: Observers,
 }
 
@@ -117,7 +117,7 @@ impl Session {
         let seq = state.log.len();
         let event = Event::live(seq, self.0.house.now(), make(seq));
         if is_inbox::<E>() {
-            state.note_inbox(&event);
+            state.pending.note(&event);
         }
         state.log.push(event);
         if seq % HINT_EVERY == HINT_EVERY - 1
@@ -137,7 +137,12 @@ impl Session {
     /// Messages that were accepted and neither claimed nor discarded, oldest first. What a fork copied is not among
     /// them: it is its parent's history.
     pub fn pending(&self) -> Vec<Typed<InboxAccepted>> {
-        self.lock().pending.iter().cloned().collect()
+        self.lock().pending.all().cloned().collect()
+    }
+
+    /// Whether a message waits that opens a turn, O(1).
+    pub fn has_waker(&self) -> bool {
+        self.lock().pending.has_waker()
     }
 
     /// How many messages wait.
@@ -216,7 +221,7 @@ impl Session {
 
     pub(crate) fn new(house: Arc<Sessions>, log: Snapshot, first_live_seq: u64) -> Self {
         let header = log.header.clone();
-        let pending = pending(&log);
+        let pending = Pending::of(&log);
         let state = State { log, closed: false, pending, observers: Observers::default() };
         let (observed, backing) = (AtomicBool::new(false), OnceLock::new());
         Self(Arc::new(Inner { house, header, first_live_seq, state: Mutex::new(state), observed, backing }))
@@ -231,38 +236,6 @@ impl std::fmt::Debug for Session {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Session({})", self.id())
     }
-}
-
-impl State {
-    fn note_inbox(&mut self, event: &Event) {
-        if let Some(accepted) = event.typed::<InboxAccepted>() {
-            self.pending.push_back(accepted);
-        } else if let Some(InboxClaimed { ids }) = event.get() {
-            self.settle(ids);
-        } else if let Some(InboxDiscarded { ids, .. }) = event.get() {
-            self.settle(ids);
-        }
-    }
-
-    fn settle(&mut self, ids: &[MessageId]) {
-        self.pending.retain(|waiting| !ids.contains(&waiting.id));
-    }
-}
-
-/// Folds the inbox of a log that was read, from the end of its seed on.
-fn pending(log: &Snapshot) -> VecDeque<Typed<InboxAccepted>> {
-    let mut state = State {
-        log: Snapshot::new(log.header.clone()),
-        closed: false,
-        pending: VecDeque::new(),
-        observers: Observers::default(),
-    };
-    if log.latest_event::<InboxAccepted>().is_some_and(|last| last.seq() >= log.header.seed_length) {
-        for event in log.events_from(log.header.seed_length) {
-            state.note_inbox(event);
-        }
-    }
-    state.pending
 }
 
 /// Decided when it is compiled, so that other events pay nothing.

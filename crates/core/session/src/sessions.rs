@@ -3,17 +3,23 @@ use std::sync::{Arc, PoisonError, RwLock};
 use context::{NameTaken, Registration, Registry};
 
 use crate::{
-    Clock, Contributor, Decoded, Header, Payload, Session, SessionId, Snapshot, SystemClock, TagTaken, TurnReason,
-    Vocabulary, recovery,
+    Clock, Contributor, Decoded, Header, Payload, Rank, Session, SessionId, Snapshot, SystemClock, TagTaken,
+    TurnReason, Vocabulary, recovery,
 };
 
 /// Where sessions come from: the clock, the vocabulary, and who hands what down to a child.
 pub struct Sessions {
     clock: Arc<dyn Clock>,
-    contributors: Registry<dyn Contributor>,
+    contributors: Registry<Ranked>,
     vocabulary: RwLock<Arc<Vocabulary>>,
     /// What the header of every child says, shared.
     origin: Arc<str>,
+}
+
+/// A contributor whose rank was asked for once, so that a capture runs none of its code but what it contributes.
+struct Ranked {
+    rank: Rank,
+    contributor: Arc<dyn Contributor>,
 }
 
 /// Why a log that can be read cannot be written.
@@ -88,7 +94,8 @@ impl Sessions {
         name: impl Into<Arc<str>>,
         contributor: Arc<dyn Contributor>,
     ) -> Result<Registration, NameTaken> {
-        self.contributors.register(name, contributor)
+        let rank = contributor.rank();
+        self.contributors.register(name, Arc::new(Ranked { rank, contributor }))
     }
 
     /// Milliseconds since the Unix epoch, by this house's clock.
@@ -97,9 +104,9 @@ impl Sessions {
     }
 
     pub(crate) fn contributors_by_rank(&self) -> Vec<(Arc<str>, Arc<dyn Contributor>)> {
-        let mut contributors = self.contributors.list();
-        contributors.sort_by_key(|(_, contributor)| contributor.rank());
-        contributors
+        let mut contributors: Vec<(Arc<str>, Arc<Ranked>)> = self.contributors.list();
+        contributors.sort_by_key(|(_, contributor)| contributor.rank);
+        contributors.into_iter().map(|(name, ranked)| (name, ranked.contributor.clone())).collect()
     }
 
     pub(crate) fn origin(&self) -> Arc<str> {

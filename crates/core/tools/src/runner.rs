@@ -1,6 +1,5 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
 
 use context::{Chain, Middleware, Realm};
 use futures_util::stream::{self, StreamExt as _};
@@ -12,9 +11,6 @@ use crate::{Call, Concurrency, Tool, ToolOutput, code};
 
 /// The most calls of one response that run at the same time.
 pub const PARALLEL_LIMIT: usize = 8;
-
-/// How long a call may take to notice that its turn was cancelled.
-const CANCEL_GRACE: Duration = Duration::from_secs(2);
 
 /// The chain around every call: a layer may refuse it or rewrite it, run it, and look at or rewrite what it answered.
 pub struct ToolExecution;
@@ -141,7 +137,7 @@ async fn run_one(layers: &[Arc<dyn context::Around<ToolExecution>>], found: Foun
     let running = AssertUnwindSafe(through(layers, &*tool, call)).catch_unwind();
     let grace = async {
         cancelled.cancelled().await;
-        tokio::time::sleep(CANCEL_GRACE).await;
+        tokio::time::sleep(tool.cancel_grace()).await;
     };
     let mut output = match future::select(std::pin::pin!(running), std::pin::pin!(grace)).await {
         future::Either::Left((Ok(output), _)) => output,

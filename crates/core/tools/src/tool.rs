@@ -1,5 +1,6 @@
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use context::{Ctx, RegisterError};
@@ -13,6 +14,9 @@ use crate::{Call, ToolOutput, code};
 /// The longest arguments that are looked at, in bytes.
 const ARGUMENTS_LIMIT: usize = 8 * 1024 * 1024;
 
+/// How long a call may take to notice that its turn was cancelled, unless its tool says otherwise.
+const CANCEL_GRACE: Duration = Duration::from_secs(2);
+
 /// Something that a model may call. Write a [`TypedTool`] unless the schema is only known at run time.
 ///
 /// Registered with `ctx.register::<dyn Tool>(name, tool)`, under the name in its schema: in the app's scope for every
@@ -25,6 +29,11 @@ pub trait Tool: Send + Sync {
     /// Whether it may run beside other calls of the same response.
     fn concurrency(&self) -> Concurrency {
         Concurrency::Alone
+    }
+
+    /// How long it may take to notice that its turn was cancelled; then it is dropped.
+    fn cancel_grace(&self) -> Duration {
+        CANCEL_GRACE
     }
 
     /// Runs it. Everything that goes wrong is an answer for the model. Being dropped must leave nothing half done that
@@ -56,6 +65,11 @@ pub trait TypedTool: Send + Sync + 'static {
     /// Whether it may run beside other calls of the same response.
     fn concurrency(&self) -> Concurrency {
         Concurrency::Alone
+    }
+
+    /// How long it may take to notice that its turn was cancelled; then it is dropped.
+    fn cancel_grace(&self) -> Duration {
+        CANCEL_GRACE
     }
 
     /// Runs it with valid arguments.
@@ -104,6 +118,10 @@ impl<T: TypedTool> Tool for Typed<T> {
 
     fn concurrency(&self) -> Concurrency {
         self.tool.concurrency()
+    }
+
+    fn cancel_grace(&self) -> Duration {
+        self.tool.cancel_grace()
     }
 
     async fn call(&self, call: &Call) -> ToolOutput {

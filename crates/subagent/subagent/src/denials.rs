@@ -55,7 +55,7 @@ pub struct DelegationReport {
 impl Denials {
     /// Adds one.
     pub fn push(&mut self, denial: ChildDenial) {
-        self.total += 1;
+        self.total = self.total.saturating_add(1);
         if self.list.len() < DENIALS_SHOWN {
             self.list.push(denial);
         }
@@ -65,7 +65,7 @@ impl Denials {
     pub fn merge(&mut self, below: Self) {
         let shown = below.list.len() as u64;
         below.list.into_iter().for_each(|denial| self.push(denial));
-        self.total += below.total.saturating_sub(shown);
+        self.total = self.total.saturating_add(below.total.saturating_sub(shown));
     }
 
     /// Whether there are none.

@@ -1,4 +1,4 @@
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -80,7 +80,9 @@ impl Subagents {
     ) -> Result<oneshot::Receiver<Result<Run, StartError>>, StartError> {
         let name: Arc<str> = name.into();
         let provider = self.providers.get(&name).ok_or_else(|| self.unknown(&name))?;
-        if let Some(capability) = request.needs().find(|need| !provider.offers().contains(need)) {
+        let offers = catch_unwind(AssertUnwindSafe(|| provider.offers()))
+            .map_err(|_| StartError::Panicked { provider: name.clone() })?;
+        if let Some(capability) = request.needs().find(|need| !offers.contains(need)) {
             return Err(StartError::Unsupported { provider: name, capability });
         }
         let limit = request.max_depth.unwrap_or(u32::MAX).min(self.limits.max_depth);
@@ -165,7 +167,8 @@ async fn begin(
     if cancelled.is_cancelled() || handed.is_closed() {
         return Err(StartError::Cancelled);
     }
-    let mut starting = std::pin::pin!(AssertUnwindSafe(provider.start(start)).catch_unwind());
+    // The call is inside, since it may panic as well as its future.
+    let mut starting = std::pin::pin!(AssertUnwindSafe(async { provider.start(start).await }).catch_unwind());
     let why = tokio::select! {
         biased;
         started = &mut starting => return match started {

@@ -12,6 +12,7 @@ mod text;
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use agent::Agents;
 use async_trait::async_trait;
@@ -20,6 +21,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use subagent::{DelegationReport, Request, RunResult, StopReason, Subagents};
 use tools::{Call, Concurrency, ToolOutput, TypedTool, code};
+
+/// The longest label, in characters: it is for people, and listings read it from the beginning of a log.
+const LABEL_LIMIT: usize = 200;
 
 /// Registers one delegation tool. Listed once for each tool, under names of their own.
 pub struct SubagentTool;
@@ -96,12 +100,17 @@ impl TypedTool for Delegate {
         Concurrency::Shared
     }
 
+    /// Longer than the tools of the child, and of its children, so that what they were denied is still told.
+    fn cancel_grace(&self) -> Duration {
+        Duration::from_secs(10)
+    }
+
     async fn run(&self, args: Args, call: &Call) -> ToolOutput {
         let Some(parent) = self.agents.get(call.session.id()) else {
             return ToolOutput::error(code::FAILED, "this session has no live agent that could delegate");
         };
         let request = Request {
-            label: Some(args.description.into()),
+            label: Some(args.description.chars().take(LABEL_LIMIT).collect::<String>().into()),
             cancelled: call.cancelled.child_token(),
             ..Request::new(args.prompt)
         };

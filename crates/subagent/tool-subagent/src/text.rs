@@ -44,7 +44,7 @@ pub(crate) fn result(result: &RunResult, disposal: Option<&str>) -> String {
             let target = sandbox::one_line(&denial.target);
             let _ = write!(text, "\n- {} {target} (mode {})", denial.operation, denial.mode);
         }
-        let more = result.denials.total - result.denials.list.len() as u64;
+        let more = result.denials.total.saturating_sub(result.denials.list.len() as u64);
         if more > 0 {
             let _ = write!(text, "\n- and {more} more");
         }

@@ -109,7 +109,7 @@ async fn a_turn_that_is_cancelled_before_its_first_step_takes_none() {
     });
     let outcome = turn(&agent, "go").await;
     assert_eq!(outcome.reason, aborted("at once"));
-    assert_eq!(tags(agent.session(), 0), ["inbox/accepted", "inbox/claimed", "turn/start", "turn/end"]);
+    assert_eq!(tags(agent.session(), 0), ["inbox/accepted", "inbox/claimed", "turn/start", "user/message", "turn/end"]);
     assert!(stage.model.requests().is_empty());
     drop(observing);
     goes_on(&agent).await;

@@ -73,7 +73,7 @@ async fn in_a_layer_before_the_step() {
             Does::Pass(input)
         });
     };
-    check(put, &[]).await;
+    check(put, &["User: go"]).await;
 }
 
 #[tokio::test]
@@ -129,7 +129,7 @@ async fn in_a_fact() {
     let put = |stage: &Stage, bug: Bug| {
         stage.app.register::<dyn RuntimeFact>("buggy", Arc::new(BuggyFact(bug))).unwrap();
     };
-    check(put, &[]).await;
+    check(put, &["User: go"]).await;
 }
 
 #[tokio::test]
@@ -137,7 +137,7 @@ async fn in_a_section_of_the_system_prompt() {
     let put = |stage: &Stage, bug: Bug| {
         stage.app.register::<dyn Section>("buggy", Arc::new(BuggySection(bug))).unwrap();
     };
-    check(put, &[]).await;
+    check(put, &["User: go"]).await;
 }
 
 /// A tool's own bug is an answer, and the turn goes on.

@@ -52,7 +52,9 @@ async fn disposing_stops_the_turn_settles_every_receipt_and_lets_go_of_the_log()
     in_time(agent.when_idle()).await;
     assert_eq!(failures(in_time(agent.dispose()).await), [""; 0], "idempotent");
     let accepted = "inbox/accepted".to_owned();
-    let want = vec![accepted.clone(), "inbox/claimed".into(), accepted.clone(), accepted];
+    let brought_in = ["turn/start", "user/message", "turn/end"].map(String::from);
+    let mut want = vec![accepted.clone(), "inbox/claimed".into(), accepted.clone(), accepted];
+    want.extend(brought_in);
     assert_eq!(left(&store, &stage.sessions, agent.id()).await, Left::Free(want), "what waits is not lost");
     stage.close().await;
 }
@@ -125,7 +127,7 @@ async fn an_agent_whose_driver_ends_is_gone_and_a_panic_is_reported_at_its_closi
                 })
             }),
             panicked,
-            &["inbox/accepted", "inbox/claimed", "session/title"],
+            &["inbox/accepted", "inbox/claimed", "session/title", "turn/start", "user/message", "turn/end"],
         ),
         ("quietly", Ends(|_| Box::pin(async {})), &[], &["inbox/accepted"]),
     ];

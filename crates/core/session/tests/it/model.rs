@@ -46,7 +46,8 @@ enum Fact {
     End,
     Interrupted,
     Accepted(u64),
-    Settled(Vec<u64>),
+    Claimed(Vec<u64>),
+    Discarded(Vec<u64>),
     EndSeed,
 }
 
@@ -61,7 +62,7 @@ impl Plain {
         for fact in &self.events[self.seed..] {
             match fact {
                 Fact::Accepted(id) => waiting.push(*id),
-                Fact::Settled(ids) => waiting.retain(|id| !ids.contains(id)),
+                Fact::Claimed(ids) | Fact::Discarded(ids) => waiting.retain(|id| !ids.contains(id)),
                 _ => {}
             }
         }
@@ -81,7 +82,12 @@ impl Plain {
             return None;
         }
         let mut again = Self { first_live: self.events.len(), ..self.clone() };
-        if self.events[self.closed()..].contains(&Fact::Start) {
+        let open = &self.events[self.closed()..];
+        let claimed = open.iter().map(|fact| if let Fact::Claimed(ids) = fact { ids.len() } else { 0 }).sum();
+        let begun = open.contains(&Fact::Start);
+        if begun || claimed > 0 {
+            again.events.extend((!begun).then_some(Fact::Start));
+            again.events.extend(std::iter::repeat_n(Fact::Said("wait".to_owned()), claimed));
             again.events.push(Fact::Interrupted);
         }
         Some(again)
@@ -144,13 +150,13 @@ fn apply(op: &Op, session: &Session, plain: &mut Plain) {
         Op::Claim(place) => {
             let ids: Vec<u64> = chosen(place).into_iter().collect();
             session.append(InboxClaimed { ids: ids.iter().map(|id| MessageId(*id)).collect() }).unwrap();
-            plain.events.push(Fact::Settled(ids));
+            plain.events.push(Fact::Claimed(ids));
         }
         Op::Discard(place) => {
             let ids: Vec<u64> = chosen(place).into_iter().collect();
             let named = ids.iter().map(|id| MessageId(*id)).collect();
             session.append(InboxDiscarded { ids: named, cause: "test".into() }).unwrap();
-            plain.events.push(Fact::Settled(ids));
+            plain.events.push(Fact::Discarded(ids));
         }
         Op::Ask => drop(session.messages().unwrap()),
         Op::Fork | Op::Spawn | Op::Reopen => unreachable!("these make sessions"),
@@ -158,7 +164,7 @@ fn apply(op: &Op, session: &Session, plain: &mut Plain) {
 }
 
 fn fact(event: &Event) -> Fact {
-    let ids = |ids: &[MessageId]| Fact::Settled(ids.iter().map(|id| id.0).collect());
+    let ids = |ids: &[MessageId]| ids.iter().map(|id| id.0).collect();
     if let Some(Note { n }) = event.get() {
         Fact::Note(*n)
     } else if let Some(Mode { mode, .. }) = event.get() {
@@ -172,9 +178,9 @@ fn fact(event: &Event) -> Fact {
     } else if let Some(InboxAccepted { id, .. }) = event.get() {
         Fact::Accepted(id.0)
     } else if let Some(InboxClaimed { ids: claimed }) = event.get() {
-        ids(claimed)
+        Fact::Claimed(ids(claimed))
     } else if let Some(InboxDiscarded { ids: discarded, .. }) = event.get() {
-        ids(discarded)
+        Fact::Discarded(ids(discarded))
     } else {
         assert!(event.get::<EndSeed>().is_some(), "{event:?}");
         Fact::EndSeed

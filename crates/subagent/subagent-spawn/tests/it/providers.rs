@@ -21,6 +21,8 @@ enum Odd {
     Stuck,
     /// Composes a child and forgets to watch it.
     Forgetful(Arc<agent::Agents>),
+    /// Publishes a child, and takes its time to say so: until the start is given up.
+    Late(Arc<agent::Agents>),
     /// Panics before there is anything.
     Panics,
     /// Panics when it is asked how it went.
@@ -47,6 +49,13 @@ impl SubagentProvider for Odd {
             Self::Forgetful(agents) => {
                 let child = compose(agents, start, Seed::Fresh).await?.leave().id();
                 Ok(Started { child: Some(child), result: Box::pin(std::future::pending()) })
+            }
+            Self::Late(agents) => {
+                let ctx = start.ctx.clone();
+                let child = compose(agents, start, Seed::Fresh).await?.leave().id();
+                ctx.cancelled().cancelled().await;
+                let result = std::future::ready(RunResult::ended(StopReason::Aborted));
+                Ok(Started { child: Some(child), result: Box::pin(result) })
             }
             Self::Panics => panic!("on purpose"),
             Self::PanicsLater => Ok(Started::elsewhere(async { panic!("on purpose") })),
@@ -260,6 +269,39 @@ async fn a_start_that_hangs_ends_with_whoever_wanted_it() {
         parent.dispose().await.unwrap();
         provider_dropped.cancelled().await;
         assert!(matches!(starting.await, Err(StartError::ParentClosing)));
+        world.app.close().await.unwrap();
+    })
+    .await;
+}
+
+// D-22, D-11
+#[tokio::test]
+async fn a_start_that_is_given_up_after_its_child_was_published_is_announced() {
+    within(async {
+        let world = World::new().await;
+        let _late = world.subagents.register("late", Arc::new(Odd::Late(world.agents.clone()))).unwrap();
+        let is_published =
+            |id| move |all: &[Told]| all.iter().any(|told| matches!(told, Told::Published(of) if *of != id));
+        for dropped in [false, true] {
+            let parent = world.parent().await;
+            let before = world.news.all().len();
+            let request = Request::new("hang");
+            let cancelled = request.cancelled.clone();
+            let starting = world.subagents.start(&parent, "late", request);
+            world.news.until(|all| is_published(parent.id())(&all[before..])).await;
+            if dropped {
+                drop(starting);
+            } else {
+                cancelled.cancel();
+                let run = starting.await.expect("there is a child");
+                assert_eq!(run.result().await.reason, StopReason::Aborted);
+                run.dispose().await.unwrap();
+            }
+            world.news.until(|all| all[before..].iter().any(|told| matches!(told, Told::Ended { .. }))).await;
+            parent.dispose().await.unwrap();
+        }
+        world.news.assert_paired();
+        assert_eq!(world.news.children().len(), 2);
         world.app.close().await.unwrap();
     })
     .await;

@@ -148,7 +148,7 @@ fn the_queue_survives() {
     assert_eq!(waiting(&resumed), ["second"]);
     assert_eq!(added.last(), Some(&closes_turn(8)));
     let said: Vec<String> = resumed.messages().unwrap().iter().map(|message| message.text()).collect();
-    assert_eq!(said, ["first"], "what was claimed has not been lost on its way into the conversation");
+    assert_eq!(said, ["prompt 1", "first"], "what was claimed has not been lost on its way into the conversation");
 }
 
 #[test]

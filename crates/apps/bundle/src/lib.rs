@@ -75,7 +75,7 @@ pub fn full(settings: Settings) -> Plugins {
         .with(session_jsonl::SessionJsonl, session_jsonl::Config { dir: home.join("sessions") })
         .with(llm_genai::LlmGenai, models)
         .with(llm_script::LlmScript, llm_script::Config { file: script })
-        .with(fs_sandbox::FsSandboxPlugin, fs_sandbox::Config { home: Some(home), protected })
+        .with(fs_sandbox::FsSandboxPlugin, fs_sandbox::Config { private: vec![home.join("sessions"), home], protected })
         .with(tool_fs::FsTools, tool_fs::Config::default())
         .with(tool_subagent::SubagentTool, tool_subagent::Config::default())
 }

@@ -49,6 +49,7 @@ pub struct Ask {
     tool: Arc<str>,
     call_id: Option<Arc<str>>,
     reason: Arc<str>,
+    justification: Option<Arc<str>>,
 }
 
 /// An ask that could not be made. It permits nothing.
@@ -68,7 +69,14 @@ pub enum AskError {
 impl Ask {
     /// An ask of a tool for the exact operation that `reason` names.
     pub fn new(tool: impl Into<Arc<str>>, reason: impl Into<Arc<str>>) -> Self {
-        Self { tool: tool.into(), call_id: None, reason: reason.into() }
+        Self { tool: tool.into(), call_id: None, reason: reason.into(), justification: None }
+    }
+
+    /// With why the model wants it, in its own words.
+    #[must_use]
+    pub fn because(mut self, justification: impl Into<Arc<str>>) -> Self {
+        self.justification = Some(justification.into());
+        self
     }
 
     /// With the call that asks.
@@ -111,8 +119,9 @@ impl Approval {
         if !has_open_turn(session) {
             return Err(AskError::NoTurn);
         }
-        let Ask { tool, call_id, reason } = ask;
-        let asked = |seq| ApprovalAsked { request_id: RequestId(seq), tool, call_id, reason: Some(reason) };
+        let Ask { tool, call_id, reason, justification } = ask;
+        let reason = Some(reason);
+        let asked = |seq| ApprovalAsked { request_id: RequestId(seq), tool, call_id, reason, justification };
         let mut noted = None;
         session.append_with(|seq| noted.insert(asked(seq)).clone())?;
         let asked = noted.expect("set by the append that succeeded");

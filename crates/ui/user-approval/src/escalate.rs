@@ -12,8 +12,8 @@ use crate::{Approval, Ask, Outcome};
 pub async fn escalate(call: &Call, operation: &str, request: &EscalationRequest) -> Result<Grant, NotGranted> {
     let Some(approval) = call.ctx.get::<Approval>() else { return Err(NotGranted::Unavailable) };
     let mode = request.sandbox_permissions();
-    let reason = format!("{operation} under {mode}: {}", request.justification());
-    let ask = Ask::new(call.name.clone(), reason).for_call(&call.call_id);
+    let reason = format!("{operation} under {mode}");
+    let ask = Ask::new(call.name.clone(), reason).because(request.justification()).for_call(&call.call_id);
     match approval.request(&call.session, ask, &call.cancelled).await {
         Ok(Outcome::AllowedOnce) => Ok(Grant::new(mode)),
         Ok(Outcome::Rejected) => Err(NotGranted::Rejected),

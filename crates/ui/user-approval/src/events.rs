@@ -49,9 +49,12 @@ pub struct ApprovalAsked {
     /// The call that asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_id: Option<Arc<str>>,
-    /// The exact operation, and why the model wants it.
+    /// The exact operation: what a person decides on. None of it is the model's wording.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Arc<str>>,
+    /// Why the model wants it, in its own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub justification: Option<Arc<str>>,
 }
 
 /// How an ask ended. One for every ask.

@@ -41,6 +41,9 @@ impl Env {
         }
         for line in dotenvy::from_read_iter(&*text) {
             let (name, value) = line.map_err(|error| unreadable(brief(&error)))?;
+            if name.starts_with("TETHER_") {
+                return Err(unreadable(format!("{name} is not for a file of keys: set it in the environment")));
+            }
             self.file.insert(name, value);
         }
         Ok(())

@@ -50,7 +50,11 @@ fn show(question: &Question) -> io::Result<()> {
     let tool = &question.asked.tool;
     let operation = question.asked.reason.as_deref().unwrap_or(tool);
     let mut stderr = io::stderr().lock();
-    write!(stderr, "\n{tool} wants to {}\nAllow this once? [y/N] ", one_line(operation))?;
+    if let Some(why) = &question.asked.justification {
+        writeln!(stderr, "\nThe model says: \"{}\"", one_line(why))?;
+    }
+    // Last, and with nothing of the model's behind it.
+    write!(stderr, "\n{} asks to {}\nAllow this once? [y/N] ", one_line(tool), one_line(operation))?;
     stderr.flush()
 }
 

@@ -37,13 +37,16 @@ pub(crate) fn run(task: Run, home: Option<PathBuf>) -> Result<Exit, Failure> {
     let mut env = Env::of_process();
     let places = Places::find(&env, home).map_err(Failure::usage)?;
     read_env_files(&mut env, &places, task.env_file.as_deref())?;
-    let root = root(task.cwd.as_deref())?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::failed)?;
+    let root = match task.resume {
+        Some(id) => runtime.block_on(open::root_of(id, &task, &places))?,
+        None => root(task.cwd.as_deref())?,
+    };
     let mut config = Config::load(&env, &places, &root).map_err(Failure::usage)?;
     if let Some(depth) = task.max_depth {
         config.max_depth = depth;
     }
     let prompt = prompt(task.prompt.as_deref())?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::failed)?;
     let exit = runtime.block_on(run_task(&task, &config, &env, &places, &root, &prompt));
     // A terminal that is still being read would hold up the end.
     runtime.shutdown_background();
@@ -94,7 +97,7 @@ async fn run_in(
         answer::answer_on_terminal(app, id);
     }
     let (agent, receipt) = open::agent(app, opened, prompt).await?;
-    let Waited { outcome, stop, closed } = stops.wait(&agent, receipt).await;
+    let Waited { outcome, stop, closed } = stops.wait(&agent, receipt).await.map_err(Failure::failed)?;
     // A turn that failed has said why already.
     if let (Err(error), false) = (&closed, matches!(outcome.reason, TurnReason::Error { .. })) {
         tell(error);

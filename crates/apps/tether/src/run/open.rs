@@ -1,6 +1,6 @@
 //! The session that a task runs in: a new one, or one that goes on.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use agent::{Agent, Agents, Input, Profile, Receipt, Spec};
 use anyhow::{Context as _, anyhow};
@@ -9,6 +9,7 @@ use llm::Route;
 use sandbox::Mode;
 use sandbox_policy::{ModeCause, ModeSet, SandboxPolicy};
 use session::{RequestHeaderEvent, Session, SessionId, Sessions};
+use session_jsonl::JsonlStore;
 use session_store::{OpenError, ReadError, SessionStore};
 use user_approval::PolicySet;
 
@@ -51,7 +52,7 @@ pub(crate) async fn session(
 ) -> Result<OpenedSession, Failure> {
     let (session, repairs) = match task.resume {
         None => (create(app, task, config, root)?, Vec::new()),
-        Some(id) => resume(app, id, task).await?,
+        Some(id) => resume(app, id).await?,
     };
     // Whatever can be wrong with the command comes before the first switch.
     let route = route(&session, task, config, models)?;
@@ -91,9 +92,9 @@ fn create(app: &Scope, task: &Run, config: &Config, root: &Path) -> Result<Sessi
     Ok(session)
 }
 
-async fn resume(app: &Scope, id: SessionId, task: &Run) -> Result<(Session, Vec<String>), Failure> {
-    let sessions = app.get::<Sessions>().expect("the bundle has sessions");
-    let store = app.get::<dyn SessionStore>().expect("the bundle has a store");
+/// The workspace root of a session that goes on, whose project configures it, wherever the command was started.
+pub(crate) async fn root_of(id: SessionId, task: &Run, places: &Places) -> Result<PathBuf, Failure> {
+    let (sessions, store) = (Sessions::new(), JsonlStore::new(places.home.join("sessions")));
     let found = store.summary(&sessions.vocabulary(), id).await.map_err(|error| match error {
         ReadError::NotFound(_) => Failure::usage(error),
         ReadError::Damaged(_) | ReadError::Io(_) => Failure::failed(error),
@@ -113,6 +114,12 @@ async fn resume(app: &Scope, id: SessionId, task: &Run) -> Result<(Session, Vec<
     if !kept.is_dir() {
         return Err(Failure::usage(anyhow!("session {id} works in {}, which is no directory now", kept.display())));
     }
+    Ok(kept.to_owned())
+}
+
+async fn resume(app: &Scope, id: SessionId) -> Result<(Session, Vec<String>), Failure> {
+    let sessions = app.get::<Sessions>().expect("the bundle has sessions");
+    let store = app.get::<dyn SessionStore>().expect("the bundle has a store");
     let opened = store.open(&sessions, id).await.map_err(|error| match error {
         OpenError::NotFound(_) => Failure::usage(error),
         _ => Failure::failed(error),

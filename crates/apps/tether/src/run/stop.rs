@@ -9,6 +9,9 @@ use context::CloseError;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+/// How long the end of a stopped task may take: longer than any of its parts is given.
+const PATIENCE: Duration = Duration::from_secs(40);
+
 /// Why a task was stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
@@ -25,8 +28,8 @@ pub(crate) struct Stops {
 }
 
 impl Stops {
-    /// Listens on a thread of its own that ends with the process: whatever the others are held up by, the second Ctrl-C
-    /// ends the process at once.
+    /// Listens on a thread of its own that ends with the process: whatever the others are held up by, the second
+    /// signal ends the process at once.
     pub(crate) fn new(timeout: Option<Duration>) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
         let (interrupt, terminate) = {
@@ -43,7 +46,7 @@ impl Stops {
 
     /// Waits for the outcome and disposes the agent. The first signal, or the end of the time, ends the open turn, and
     /// what waits behind it stays in the log.
-    pub(crate) async fn wait(&self, agent: &Agent, receipt: Receipt) -> Waited {
+    pub(crate) async fn wait(&self, agent: &Agent, receipt: Receipt) -> io::Result<Waited> {
         let mut outcome = std::pin::pin!(receipt.outcome());
         let over = async {
             match self.timeout {
@@ -53,7 +56,7 @@ impl Stops {
         };
         let stop = tokio::select! {
             biased;
-            outcome = &mut outcome => return Waited { outcome, stop: None, closed: agent.dispose().await },
+            outcome = &mut outcome => return Ok(Waited { outcome, stop: None, closed: agent.dispose().await }),
             () = self.interrupted.cancelled() => Stop::Interrupted,
             () = over => Stop::TimedOut,
         };
@@ -61,9 +64,24 @@ impl Stops {
             Stop::Interrupted => "interrupted by the user",
             Stop::TimedOut => "the time given is over",
         };
+        end_for_certain(stop)?;
         let closed = agent.dispose_because(cause).await;
-        Waited { outcome: outcome.await, stop: Some(stop), closed }
+        Ok(Waited { outcome: outcome.await, stop: Some(stop), closed })
     }
+}
+
+/// A task that was stopped ends, whatever holds it up: a reader of our output that does not read, a model's server that
+/// never stops sending.
+fn end_for_certain(stop: Stop) -> io::Result<()> {
+    let end = move || {
+        thread::sleep(PATIENCE);
+        // Everything up to the last checkpoint is on disk.
+        std::process::exit(match stop {
+            Stop::Interrupted => 130,
+            Stop::TimedOut => 3,
+        })
+    };
+    thread::Builder::new().name("end".into()).spawn(end).map(drop)
 }
 
 /// How a task ended.
@@ -81,7 +99,10 @@ async fn listen(mut interrupt: Signal, mut terminate: Signal, first: Cancellatio
         _ = terminate.recv() => {}
     }
     first.cancel();
-    interrupt.recv().await;
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
     // Everything up to the last checkpoint is on disk.
     std::process::exit(130)
 }

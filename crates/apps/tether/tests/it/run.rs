@@ -1,5 +1,6 @@
 //! Running `tether`, whole, as a process: the world around it, its logs, a terminal, signals.
 
+mod layers;
 pub(crate) mod logs;
 pub(crate) mod process;
 mod questions;

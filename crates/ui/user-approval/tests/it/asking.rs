@@ -26,6 +26,7 @@ async fn an_answer_is_the_outcome_and_the_question_is_whole() {
             tool: "write".into(),
             call_id: Some("call_7".into()),
             reason: Some("write /etc/hosts under danger-full-access: to block ads".into()),
+            justification: None,
         };
         assert_eq!(*session.latest::<ApprovalAsked>().unwrap(), asked);
         assert_eq!(*heard.lock().unwrap(), [Question { session: session.id(), asked }]);

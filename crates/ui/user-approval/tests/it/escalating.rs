@@ -31,8 +31,8 @@ async fn what_a_person_decides_on_names_the_operation_the_mode_and_the_reason() 
     assert_eq!(escalated(&call(&stage, &session)).await, Ok(Mode::DangerFullAccess));
     let asked = session.latest::<ApprovalAsked>().unwrap();
     assert_eq!((&*asked.tool, asked.call_id.as_deref()), ("write", Some("call_7")));
-    let want = "write /etc/hosts under danger-full-access: to block ads";
-    assert_eq!(asked.reason.as_deref(), Some(want));
+    assert_eq!(asked.reason.as_deref(), Some("write /etc/hosts under danger-full-access"));
+    assert_eq!(asked.justification.as_deref(), Some("to block ads"), "apart: it is the model's wording");
     stage.close().await;
 }
 

@@ -33,10 +33,17 @@ fn every_name_on_the_wire() {
     check(PolicySet::by_user(Policy::Ask), "approval/policy", r#"{"policy":"ask"}"#);
     let preset = PolicySet { policy: Policy::Never, source: Some(PolicyCause::Preset) };
     check(preset, "approval/policy", r#"{"policy":"never","source":"preset"}"#);
-    let asked = ApprovalAsked { request_id: RequestId(7), tool: "write".into(), call_id: None, reason: None };
+    let asked = ApprovalAsked {
+        request_id: RequestId(7),
+        tool: "write".into(),
+        call_id: None,
+        reason: None,
+        justification: None,
+    };
     check(asked.clone(), "approval/asked", r#"{"requestId":7,"tool":"write"}"#);
-    let asked = ApprovalAsked { call_id: Some("c".into()), reason: Some("r".into()), ..asked };
-    check(asked, "approval/asked", r#"{"requestId":7,"tool":"write","callId":"c","reason":"r"}"#);
+    let asked =
+        ApprovalAsked { call_id: Some("c".into()), reason: Some("r".into()), justification: Some("j".into()), ..asked };
+    check(asked, "approval/asked", r#"{"requestId":7,"tool":"write","callId":"c","reason":"r","justification":"j"}"#);
     let decided = ApprovalDecided { request_id: RequestId(7), outcome: Outcome::AllowedOnce };
     check(decided, "approval/decided", r#"{"requestId":7,"outcome":"allowed-once"}"#);
 }

@@ -23,6 +23,7 @@ fn work(session: &session::Session) {
         tool: "write".into(),
         call_id: None,
         reason,
+        justification: None,
     });
     let request_id = RequestId(asked.unwrap());
     session.append(ApprovalDecided { request_id, outcome: Outcome::Rejected }).unwrap();

@@ -39,6 +39,8 @@ pub struct Settings {
     pub home: PathBuf,
     /// What the deployment allows.
     pub policies: Policies,
+    /// What else is Tether's own: no tool reads or writes it under confinement. Its configuration, files of keys.
+    pub private: Vec<PathBuf>,
     /// Paths below a workspace root that may not be written, besides the usual ones. Relative to the root, or absolute.
     pub protected: Vec<PathBuf>,
     /// Keys and addresses of model providers.
@@ -69,13 +71,15 @@ pub fn spine(policies: Policies) -> Plugins {
 
 /// The whole app: the spine, a store on disk, models, file tools behind their fence, and the delegation tool.
 pub fn full(settings: Settings) -> Plugins {
-    let Settings { home, policies, protected, models, script } = settings;
+    let Settings { home, policies, mut private, protected, models, script } = settings;
+    // The sessions by their own name too: they may be kept on another disk.
+    private.extend([home.join("sessions"), home.clone()]);
     spine(policies)
         .with(DefaultPrompt, ())
         .with(session_jsonl::SessionJsonl, session_jsonl::Config { dir: home.join("sessions") })
         .with(llm_genai::LlmGenai, models)
         .with(llm_script::LlmScript, llm_script::Config { file: script })
-        .with(fs_sandbox::FsSandboxPlugin, fs_sandbox::Config { private: vec![home.join("sessions"), home], protected })
+        .with(fs_sandbox::FsSandboxPlugin, fs_sandbox::Config { private, protected })
         .with(tool_fs::FsTools, tool_fs::Config::default())
         .with(tool_subagent::SubagentTool, tool_subagent::Config::default())
 }

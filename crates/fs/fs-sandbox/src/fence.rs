@@ -10,8 +10,13 @@ use rustix::io::Errno;
 use sandbox::{Boundary, Grant, Mode, ModeSource, Operation, Workspace, effective};
 
 use crate::asked::Asked;
+use crate::git;
 use crate::handle::{Handle, Id, can_resolve_beneath};
+use crate::lands::{lands, names};
 use crate::write::Make;
+
+/// How many paths can be protected, beyond those that always are.
+pub(crate) const MAX_PROTECTED: usize = 256;
 
 /// How many files can be written at once.
 const LANES: usize = 64;
@@ -33,13 +38,22 @@ pub struct Fences {
 /// Why a fence was not opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The root or the temporary directory is not one that can be entered.
-    #[error("cannot open the directory {}: {source}", .path.display())]
+    /// The root or the temporary directory is not one that can be entered, or what is Tether's own cannot be looked at.
+    #[error("cannot open {}: {source}", .path.display())]
     Directory {
         /// What was given.
         path: PathBuf,
         /// What the machine said.
         source: io::Error,
+    },
+    /// More paths are to be protected than are looked at before every write.
+    #[error(
+        "{count} paths are to be protected, with those that git's configuration leads to; at most {MAX_PROTECTED} can \
+         be: name the directories above them instead"
+    )]
+    TooManyProtected {
+        /// How many there are, at least.
+        count: usize,
     },
     /// The kernel does not resolve paths beneath a handle, and nothing less will do.
     #[error("this kernel cannot resolve paths beneath a directory (openat2, Linux 5.6): {0}")]
@@ -137,21 +151,21 @@ impl FileSystem for Fence {
         self.run(Operation::Read, path, None, |ground, asked, boundary, _| ground.stat(asked, boundary)).await
     }
 
-    async fn leads_to(&self, path: &str) -> PathBuf {
-        let found = self.run(Operation::Read, path, None, |_, asked, _, _| {
-            Ok(canonical(&asked.full).unwrap_or_else(|_| asked.shown.clone()))
-        });
-        found.await.unwrap_or_else(|_| self.root().join(path))
+    async fn leads_to(&self, path: &str) -> Result<PathBuf, FsError> {
+        self.run(Operation::Read, path, None, |ground, asked, _, _| ground.leads_to(asked)).await
     }
 }
 
 impl Fences {
     /// Opens the fence of one agent. The workspace's directories are canonicalised here; its root and its temporary
-    /// directory are held open from now on, whatever is renamed meanwhile. Tether's home need not exist yet.
+    /// directory are held open from now on, whatever is renamed meanwhile. What is Tether's own need not exist yet;
+    /// where it is a link, what it leads to is Tether's own too. What git's configuration of the root leads to inside
+    /// the root is protected as it is now.
     ///
     /// # Errors
     ///
-    /// [`OpenError::Directory`], and [`OpenError::Unsupported`] on a kernel that cannot hold the fence.
+    /// [`OpenError::Directory`], [`OpenError::TooManyProtected`], and [`OpenError::Unsupported`] on a kernel that
+    /// cannot hold the fence.
     pub fn open(&self, workspace: Workspace, mode: Arc<dyn ModeSource>, ctx: Ctx) -> Result<Fence, OpenError> {
         let ground = Ground::open(workspace, self.lanes.clone())?;
         Ok(Fence { ground: Arc::new(ground), mode, ctx })
@@ -160,7 +174,19 @@ impl Fences {
 
 impl Ground {
     pub(crate) fn open(given: Workspace, lanes: Arc<Lanes>) -> Result<Self, OpenError> {
-        let workspace = given.try_map(|path| canonical(path).map_err(|error| directory(path, error)))?;
+        let mut workspace = given.try_map(|path| lands(path).map_err(|error| directory(path, error)))?;
+        for private in given.private() {
+            for name in names(private).map_err(|error| directory(private, error))? {
+                if !workspace.private().contains(&name) {
+                    workspace = workspace.home(name);
+                }
+            }
+        }
+        let workspace = git::leads_to(workspace.root())?.into_iter().fold(workspace, Workspace::protect);
+        match workspace.protected().len() {
+            0..=MAX_PROTECTED => {}
+            count => return Err(OpenError::TooManyProtected { count }),
+        }
         let hold = |spelled: &Path, path: &Path| {
             let handle = Handle::root(path).map_err(|error| directory(path, error.into()))?;
             let spelled = std::path::absolute(spelled).map_err(|error| directory(spelled, error))?;
@@ -204,26 +230,6 @@ struct Left(Arc<AtomicBool>);
 impl Drop for Left {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Release);
-    }
-}
-
-/// `path` as the file system spells it. What does not exist yet is taken as it is, below what does.
-fn canonical(path: &Path) -> io::Result<PathBuf> {
-    let path = std::path::absolute(path)?;
-    let mut missing = Vec::new();
-    let mut at = path.as_path();
-    loop {
-        match at.canonicalize() {
-            Ok(found) => return Ok(missing.iter().rev().fold(found, |path, name| path.join(name))),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => match (at.parent(), at.file_name()) {
-                (Some(parent), Some(name)) => {
-                    missing.push(name);
-                    at = parent;
-                }
-                _ => return Err(error),
-            },
-            Err(error) => return Err(error),
-        }
     }
 }
 

@@ -12,27 +12,34 @@ use crate::asked::{Asked, folded, is_below, lexical, split};
 use crate::fence::Ground;
 use crate::handle::{Handle, Id};
 
-/// A boundary's forbidden places as they are on the disk now. The handles keep their identities from being reused.
+/// A boundary's forbidden places as they are on the disk now. They are not held open: an identity that
+/// is used anew meanwhile refuses too much, never too little.
 pub(crate) struct Guard<'a> {
     boundary: &'a Boundary,
     /// Not read, nor anything below.
-    hidden: Vec<Handle>,
+    hidden: Vec<Id>,
+    /// Names in a directory that are not looked at.
+    hidden_names: Vec<(Id, String)>,
     /// Not written, nor anything below.
-    trees: Vec<Handle>,
+    trees: Vec<Id>,
     /// Not written.
-    entries: Vec<Handle>,
+    entries: Vec<Id>,
     /// Names in a directory that may not come into being.
-    names: Vec<(Handle, String)>,
+    names: Vec<(Id, String)>,
 }
 
 impl<'a> Guard<'a> {
     /// What may not be read under `boundary`.
     pub(crate) fn reading(boundary: &'a Boundary, ground: &Ground) -> Result<Self, Errno> {
-        let mut hidden = Vec::new();
+        let (mut hidden, mut hidden_names) = (Vec::new(), Vec::new());
         for path in boundary.unreadable_roots() {
+            let (parent, name) = split(path);
+            if let (Some(parent), Some(name)) = (existing(ground.named(parent))?, name) {
+                hidden_names.push((parent, folded(name)));
+            }
             hidden.extend(existing(ground.named(path))?);
         }
-        Ok(Self { boundary, hidden, trees: Vec::new(), entries: Vec::new(), names: Vec::new() })
+        Ok(Self { boundary, hidden, hidden_names, trees: Vec::new(), entries: Vec::new(), names: Vec::new() })
     }
 
     /// What may not be written under `boundary`.
@@ -60,8 +67,8 @@ impl<'a> Guard<'a> {
                 Extent::Entry => is_below(&path, &protected.path) && is_below(&protected.path, &path),
             };
             if hit {
-                let home = boundary.unreadable_roots().contains(&protected.path);
-                return Err(asked.denied(boundary.mode(), if home { Why::Home } else { Why::Protected }));
+                let private = boundary.unreadable_roots().contains(&protected.path);
+                return Err(asked.denied(boundary.mode(), if private { Why::Home } else { Why::Protected }));
             }
         }
         Ok(())
@@ -74,6 +81,19 @@ impl<'a> Guard<'a> {
         self.not_hidden(asked, &chain)
     }
 
+    /// Refuses a name in `directory` that may not be looked at, whether it is there or not.
+    pub(crate) fn look_at(&self, asked: &Asked, directory: &Handle, name: &OsStr) -> Result<(), FsError> {
+        if holds(&self.hidden_names, directory, &folded(name)) {
+            return Err(asked.denied(self.boundary.mode(), Why::Home));
+        }
+        Ok(())
+    }
+
+    /// Refuses a thing that may not be read, whatever it is called.
+    pub(crate) fn read(&self, asked: &Asked, found: &Handle) -> Result<(), FsError> {
+        self.not_hidden(asked, &[found.id()])
+    }
+
     /// Refuses a directory in which nothing may be written: one that is not beneath `root`, is hidden or protected, or
     /// is below what is.
     pub(crate) fn write_into(&self, asked: &Asked, directory: &Handle, root: &Handle) -> Result<(), FsError> {
@@ -82,7 +102,7 @@ impl<'a> Guard<'a> {
         if !chain.contains(&root.id()) {
             return Err(asked.denied(self.boundary.mode(), Why::Outside));
         }
-        if self.trees.iter().any(|tree| chain.contains(&tree.id())) {
+        if self.trees.iter().any(|tree| chain.contains(tree)) {
             return Err(asked.denied(self.boundary.mode(), Why::Protected));
         }
         Ok(())
@@ -90,8 +110,8 @@ impl<'a> Guard<'a> {
 
     /// Refuses a name in `directory` that may not be created or replaced, whatever is there.
     pub(crate) fn name(&self, asked: &Asked, directory: &Handle, name: &OsStr) -> Result<(), FsError> {
-        let name = folded(name);
-        if self.names.iter().any(|(parent, guarded)| parent.id() == directory.id() && *guarded == name) {
+        self.look_at(asked, directory, name)?;
+        if holds(&self.names, directory, &folded(name)) {
             return Err(asked.denied(self.boundary.mode(), Why::Protected));
         }
         Ok(())
@@ -99,7 +119,8 @@ impl<'a> Guard<'a> {
 
     /// Refuses an existing thing that may not be replaced, whatever it is called.
     pub(crate) fn thing(&self, asked: &Asked, found: &Handle) -> Result<(), FsError> {
-        if self.trees.iter().chain(&self.entries).any(|guarded| guarded.id() == found.id()) {
+        self.read(asked, found)?;
+        if self.trees.iter().chain(&self.entries).any(|guarded| *guarded == found.id()) {
             return Err(asked.denied(self.boundary.mode(), Why::Protected));
         }
         Ok(())
@@ -118,18 +139,22 @@ impl<'a> Guard<'a> {
     }
 
     fn not_hidden(&self, asked: &Asked, chain: &[Id]) -> Result<(), FsError> {
-        if self.hidden.iter().any(|hidden| chain.contains(&hidden.id())) {
+        if self.hidden.iter().any(|hidden| chain.contains(hidden)) {
             return Err(asked.denied(self.boundary.mode(), Why::Home));
         }
         Ok(())
     }
 }
 
+fn holds(names: &[(Id, String)], directory: &Handle, name: &str) -> bool {
+    names.iter().any(|(parent, guarded)| *parent == directory.id() && guarded == name)
+}
+
 /// Nothing where there is nothing that this process could reach by that name. Any other failure is one: a forbidden
 /// place that could not be looked at must not count as absent.
-fn existing(found: Result<Handle, Errno>) -> Result<Option<Handle>, Errno> {
+fn existing(found: Result<Handle, Errno>) -> Result<Option<Id>, Errno> {
     match found {
-        Ok(found) => Ok(Some(found)),
+        Ok(found) => Ok(Some(found.id())),
         Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS | Errno::LOOP | Errno::NAMETOOLONG) => Ok(None),
         Err(error) => Err(error),
     }

@@ -37,8 +37,10 @@
 
 mod asked;
 mod fence;
+mod git;
 mod guard;
 mod handle;
+mod lands;
 mod plugin;
 mod read;
 mod write;

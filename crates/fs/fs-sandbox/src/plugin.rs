@@ -16,8 +16,9 @@ pub struct FsSandboxPlugin;
 /// What the fences of an app have in common.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
-    /// Where Tether keeps its logs and settings: never for tools.
-    pub home: Option<PathBuf>,
+    /// What is Tether's own, such as its logs, its settings, its keys: directories and files, absolute. Under
+    /// confinement never for tools. None of them need exist.
+    pub private: Vec<PathBuf>,
     /// What else is not written under confinement: absolute, or relative to each session's directory.
     pub protected: Vec<PathBuf>,
 }
@@ -50,10 +51,8 @@ struct Setup {
 #[async_trait]
 impl AgentSetup for Setup {
     async fn set_up(&self, agent: &AgentRef) -> Result<(), BoxError> {
-        let mut workspace = Workspace::new(&**agent.session().header().cwd());
-        if let Some(home) = &self.config.home {
-            workspace = workspace.home(home);
-        }
+        let workspace = Workspace::new(&**agent.session().header().cwd());
+        let workspace = self.config.private.iter().fold(workspace, Workspace::home);
         let workspace = self.config.protected.iter().fold(workspace, Workspace::protect);
         let (fences, mode, ctx) = (self.fences.clone(), self.policy.source_for(agent.session()), agent.ctx().clone());
         let open = move || fences.open(workspace, mode, ctx);

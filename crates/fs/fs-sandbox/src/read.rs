@@ -100,7 +100,9 @@ impl Ground {
             let Some(name) = name else {
                 return Ok(Found { thing: directory, within: None });
             };
+            guard.look_at(asked, &directory, name)?;
             let thing = directory.entry(name).map_err(failed)?;
+            guard.read(asked, &thing)?;
             match thing.kind() {
                 Kind::Symlink => {
                     let target = rustix::fs::readlinkat(directory.file(), name, Vec::new()).map_err(failed)?;

@@ -34,7 +34,7 @@ pub trait FileSystem: Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`FsError::Denied`] below Tether's home and for views into running processes, [`FsError::TooLarge`],
+    /// [`FsError::Denied`] for what is Tether's own and for views into running processes, [`FsError::TooLarge`],
     /// [`FsError::NotAFile`] for anything but a regular file (it never waits for a pipe), and whatever the machine says.
     async fn read(&self, path: &str, max_bytes: u64) -> Result<FileContent, FsError>;
 
@@ -71,9 +71,14 @@ pub trait FileSystem: Send + Sync {
     async fn stat(&self, path: &str) -> Result<Stat, FsError>;
 
     /// Where a path leads at this moment, absolute and with links followed as far as it exists: for a person who decides
-    /// on it, never for opening.
-    async fn leads_to(&self, path: &str) -> PathBuf {
-        self.root().join(path)
+    /// on it, never for opening. A link that leads to nothing yet is followed too, as a write would.
+    ///
+    /// # Errors
+    ///
+    /// [`FsError::InvalidPath`], [`FsError::Changed`] where the root is no longer where it was, and whatever keeps it
+    /// from being told: nobody is then to be asked about it.
+    async fn leads_to(&self, path: &str) -> Result<PathBuf, FsError> {
+        Ok(self.root().join(path))
     }
 
     /// The whole text of a regular file. See [`FileSystem::read`].

@@ -44,7 +44,7 @@ pub(crate) async fn granted(
     let request = EscalationRequest::from_args(sandbox_permissions, justification, files.mode())
         .map_err(|error| ToolOutput::error(code::INVALID_ARGUMENTS, error.to_string()))?;
     let Some(request) = request else { return Ok(None) };
-    let target = files.leads_to(path).await;
+    let target = files.leads_to(path).await.map_err(failed)?;
     let operation = format!("{operation} {}", one_line(&target.to_string_lossy()));
     let grant = user_approval::escalate(call, &operation, &request).await;
     grant.map(Some).map_err(|refused| ToolOutput::error(code::ESCALATION, refused.to_string()))

@@ -10,7 +10,7 @@ use crate::{Mode, Network};
 pub struct Workspace {
     root: PathBuf,
     temp: Option<PathBuf>,
-    home: Option<PathBuf>,
+    private: Vec<PathBuf>,
     protected: Vec<PathBuf>,
 }
 
@@ -49,7 +49,7 @@ const GIT: [&str; 6] = ["hooks", "config", "config.worktree", "commondir", "modu
 impl Workspace {
     /// Works in `root`, the session's directory: absolute and canonical.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), temp: None, home: None, protected: Vec::new() }
+        Self { root: root.into(), temp: None, private: Vec::new(), protected: Vec::new() }
     }
 
     /// Adds a temporary directory of the session's own, absolute and canonical: writable where the root is.
@@ -58,10 +58,11 @@ impl Workspace {
         self
     }
 
-    /// Says where Tether keeps its logs and settings, absolute and canonical: under confinement never readable by the
-    /// model's tools and never writable, wherever it is.
-    pub fn home(mut self, home: impl Into<PathBuf>) -> Self {
-        self.home = Some(home.into());
+    /// Says one more place that is Tether's own, such as its logs, its settings or its keys; a file, or a directory with
+    /// everything below it, absolute and canonical. Under confinement it is never readable by the model's tools and
+    /// never writable, wherever it is.
+    pub fn home(mut self, private: impl Into<PathBuf>) -> Self {
+        self.private.push(private.into());
         self
     }
 
@@ -82,12 +83,17 @@ impl Workspace {
         self.temp.as_deref()
     }
 
-    /// Where Tether keeps its logs and settings.
-    pub fn tether_home(&self) -> Option<&Path> {
-        self.home.as_deref()
+    /// What is Tether's own, in the order that it was said in.
+    pub fn private(&self) -> &[PathBuf] {
+        &self.private
     }
 
-    /// The same workspace with its three directories passed through `map`, such as the file system's canonicalisation.
+    /// What is protected beyond what always is, in the order that it was said in.
+    pub fn protected(&self) -> &[PathBuf] {
+        &self.protected
+    }
+
+    /// The same workspace with its directories and what is Tether's own passed through `map`, such as the file system's canonicalisation.
     ///
     /// # Errors
     ///
@@ -96,19 +102,19 @@ impl Workspace {
         Ok(Self {
             root: map(&self.root)?,
             temp: self.temp.as_deref().map(&mut map).transpose()?,
-            home: self.home.as_deref().map(&mut map).transpose()?,
+            private: self.private.iter().map(|path| map(path)).collect::<Result<_, E>>()?,
             protected: self.protected.clone(),
         })
     }
 
     /// What `mode` means here.
     pub fn boundary(&self, mode: Mode) -> Boundary {
-        let home = || self.home.iter().cloned().collect();
+        let private = || self.private.clone();
         let (writable, unreadable, protected) = match mode {
-            Mode::ReadOnly => (Vec::new(), home(), Vec::new()),
+            Mode::ReadOnly => (Vec::new(), private(), Vec::new()),
             Mode::WorkspaceWrite => {
                 let writable = std::iter::once(&self.root).chain(&self.temp).cloned().collect();
-                (writable, home(), self.protections())
+                (writable, private(), self.protections())
             }
             Mode::DangerFullAccess => (vec![PathBuf::from("/")], Vec::new(), Vec::new()),
         };
@@ -122,7 +128,7 @@ impl Workspace {
         all.extend(GIT.iter().map(|name| tree(git.join(name))));
         all.push(tree(self.root.join(".tether")));
         all.extend(self.protected.iter().map(|path| tree(lexical(&self.root.join(path)))));
-        all.extend(self.home.iter().cloned().map(tree));
+        all.extend(self.private.iter().cloned().map(tree));
         all
     }
 }
@@ -152,12 +158,13 @@ impl Boundary {
         &self.writable
     }
 
-    /// The directories that may not be read, nor anything below them.
+    /// What may not be read, nor anything below it: directories and files.
     pub fn unreadable_roots(&self) -> &[PathBuf] {
         &self.unreadable
     }
 
-    /// What may not be written below the writable roots. Tether's home is among them, even inside the root.
+    /// What may not be written below the writable roots. What is Tether's own is among it, even inside the
+    /// root.
     pub fn protected(&self) -> &[Protected] {
         &self.protected
     }
@@ -188,7 +195,12 @@ mod tests {
     use super::*;
 
     fn workspace() -> Workspace {
-        Workspace::new("/w").temp("/tmp/s1").home("/w/.home").protect("ci/./x/../deploy").protect("/w/abs")
+        Workspace::new("/w")
+            .temp("/tmp/s1")
+            .home("/w/.home")
+            .home("/c/.env")
+            .protect("ci/./x/../deploy")
+            .protect("/w/abs")
     }
 
     #[test]
@@ -196,7 +208,7 @@ mod tests {
         let boundary = workspace().boundary(Mode::ReadOnly);
         assert!(boundary.is_confined());
         assert!(boundary.writable_roots().is_empty());
-        assert_eq!(boundary.unreadable_roots(), [Path::new("/w/.home")]);
+        assert_eq!(boundary.unreadable_roots(), [Path::new("/w/.home"), Path::new("/c/.env")]);
     }
 
     #[test]
@@ -204,7 +216,7 @@ mod tests {
         let boundary = workspace().boundary(Mode::WorkspaceWrite);
         assert!(boundary.is_confined());
         assert_eq!(boundary.writable_roots(), [Path::new("/w"), Path::new("/tmp/s1")]);
-        assert_eq!(boundary.unreadable_roots(), [Path::new("/w/.home")]);
+        assert_eq!(boundary.unreadable_roots(), [Path::new("/w/.home"), Path::new("/c/.env")]);
         let said: Vec<_> = boundary.protected().iter().map(|p| (p.path.to_str().unwrap(), p.extent)).collect();
         let want = [
             ("/w/.git", Extent::Entry),
@@ -218,6 +230,7 @@ mod tests {
             ("/w/ci/deploy", Extent::Tree),
             ("/w/abs", Extent::Tree),
             ("/w/.home", Extent::Tree),
+            ("/c/.env", Extent::Tree),
         ];
         assert_eq!(said, want);
     }

@@ -74,7 +74,8 @@ impl fmt::Display for OneLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for c in self.0.chars() {
             match c {
-                '\u{2028}'
+                '\u{61c}'
+                | '\u{2028}'
                 | '\u{2029}'
                 | '\u{200e}'
                 | '\u{200f}'
@@ -107,8 +108,8 @@ mod tests {
 
     #[test]
     fn a_name_cannot_forge_a_second_line() {
-        let denial = Denial::new(Operation::Edit, "/a\nok\u{1b}[2K\u{202e}é", Mode::WorkspaceWrite);
-        assert_eq!(denial.to_string(), r"sandbox denied: edit /a\nok\u{1b}[2K\u{202e}é (mode workspace-write)");
+        let denial = Denial::new(Operation::Edit, "/a\nok\u{1b}[2K\u{202e}\u{61c}é", Mode::WorkspaceWrite);
+        assert_eq!(denial.to_string(), r"sandbox denied: edit /a\nok\u{1b}[2K\u{202e}\u{61c}é (mode workspace-write)");
     }
 
     proptest! {

@@ -79,7 +79,8 @@ pub enum NotGranted {
 }
 
 impl EscalationRequest {
-    /// Reads the two optional arguments of a call whose effective mode is `effective`. Blank counts as left out.
+    /// Reads the two optional arguments of a call whose effective mode is `effective`. Blank counts as left out, and
+    /// whatever shows as blank, however long, as one space: nothing is pushed to where a terminal begins a new line.
     /// `None` when the call asks for nothing.
     ///
     /// # Errors
@@ -92,8 +93,8 @@ impl EscalationRequest {
         effective: Mode,
     ) -> Result<Option<Self>, EscalationError> {
         let given = |text: Option<&str>| {
-            let line = text?.replace(char::is_control, " ");
-            Some(line.trim().to_owned()).filter(|line| !line.is_empty())
+            let words = text?.split(is_blank).filter(|word| !word.is_empty()).collect::<Vec<_>>();
+            Some(words.join(" ")).filter(|line| !line.is_empty())
         };
         let (asked, justification) = match (given(sandbox_permissions), given(justification)) {
             (None, None) => return Ok(None),
@@ -134,6 +135,12 @@ impl Grant {
     }
 }
 
+/// Whether a character shows as nothing but room.
+fn is_blank(c: char) -> bool {
+    let fillers = ['\u{115f}', '\u{1160}', '\u{2800}', '\u{3164}', '\u{ffa0}'];
+    c.is_whitespace() || c.is_control() || fillers.contains(&c)
+}
+
 /// The mode that holds for a call: the session's, or the grant's where that is wider.
 pub fn effective(session: Mode, grant: Option<&Grant>) -> Mode {
     grant.map_or(session, |grant| grant.mode.max(session))
@@ -149,6 +156,7 @@ mod tests {
         let wide = "danger-full-access";
         let long = "é".repeat(MAX_JUSTIFICATION_CHARS + 1);
         let most = "é".repeat(MAX_JUSTIFICATION_CHARS);
+        let forged = format!("tidy up{}Target: /w/a", " ".repeat(73));
         let not_wider = |asked, effective| Err(EscalationError::NotWider { asked, effective });
         let ask =
             |mode, why: &str| Ok(Some(EscalationRequest { sandbox_permissions: mode, justification: why.into() }));
@@ -166,6 +174,8 @@ mod tests {
             (Some(wide), Some(&most), WorkspaceWrite, ask(DangerFullAccess, &most)),
             (Some("workspace-write"), Some(" a\nb\u{1b} "), ReadOnly, ask(WorkspaceWrite, "a b")),
             (Some(wide), Some("why"), ReadOnly, ask(DangerFullAccess, "why")),
+            (Some(wide), Some(&forged), ReadOnly, ask(DangerFullAccess, "tidy up Target: /w/a")),
+            (Some(wide), Some("a\u{a0}\u{3000}\u{2028}\u{2800}\u{3164}b"), ReadOnly, ask(DangerFullAccess, "a b")),
         ];
         for (mode, why, effective, want) in cases {
             assert_eq!(EscalationRequest::from_args(mode, why, effective), want, "{mode:?} {why:?} {effective}");

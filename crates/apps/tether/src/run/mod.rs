@@ -64,7 +64,7 @@ async fn run_task(
     let stops = Stops::new(task.timeout.map(Duration::from_secs)).map_err(Failure::failed)?;
     let app = Scope::root("tether");
     let models = llm_genai::Config::from_lookup(|name| env.get(name));
-    let settings = open::settings(config, places, models.clone());
+    let settings = open::settings(task, config, places, models.clone())?;
     let ran = match bundle::full(settings).start(&app).await {
         Err(error) => Err(Failure::usage(error)),
         Ok(()) => run_in(&app, task, config, &models, root, prompt, &stops).await,

@@ -29,18 +29,28 @@ pub(crate) struct OpenedSession {
 }
 
 /// What the bundle is made with.
-pub(crate) fn settings(config: &Config, places: &Places, models: llm_genai::Config) -> bundle::Settings {
-    bundle::Settings {
+pub(crate) fn settings(
+    task: &Run,
+    config: &Config,
+    places: &Places,
+    models: llm_genai::Config,
+) -> Result<bundle::Settings, Failure> {
+    let mut private = vec![places.config.clone()];
+    if let Some(file) = &task.env_file {
+        private.push(std::path::absolute(file).map_err(Failure::usage)?);
+    }
+    Ok(bundle::Settings {
         home: places.home.clone(),
         policies: bundle::Policies {
             sandbox: config.sandbox,
             approval: config.approval,
             limits: subagent::Limits { max_depth: config.max_depth },
         },
+        private,
         protected: config.protected.clone(),
         models,
         script: config.script.clone(),
-    }
+    })
 }
 
 pub(crate) async fn session(

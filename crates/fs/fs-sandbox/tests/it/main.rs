@@ -2,7 +2,10 @@
 
 mod attacks;
 mod files;
+mod git;
+mod leads_to;
 mod paths;
 mod plugin;
+mod private;
 mod races;
 mod world;

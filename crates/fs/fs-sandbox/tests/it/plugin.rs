@@ -28,7 +28,7 @@ fn a_child_writes_no_more_than_its_parent_could_at_the_delegation() {
     world.run(async {
         let app = Scope::root("app");
         app.provide::<dyn AgentDriver>(Arc::new(Idle)).unwrap();
-        let config = Config { home: Some(world.at("home")), protected: vec!["ci".into()] };
+        let config = Config { private: vec![world.at("config/.env"), world.at("home")], protected: vec!["ci".into()] };
         Plugins::new()
             .with(SessionsPlugin, ())
             .with(AgentsPlugin, ())

@@ -72,6 +72,23 @@ fn what_does_not_hold_together_is_not_asked() {
     assert!(!stage.at("ws/a.txt").exists());
 }
 
+#[test]
+fn what_is_asked_names_the_file_that_a_link_leads_to() {
+    let stage = Stage::new(Mode::ReadOnly, Escalation::Offered);
+    let answers = stage.answered(Answer::AllowOnce);
+    std::os::unix::fs::symlink("../key", stage.at("ws/notes")).unwrap();
+    let output = stage.call("write", asking("notes", "danger-full-access"));
+    assert_eq!(stage.said(&output), "created /ws/notes (1 bytes)");
+    assert_eq!(stage.text("key"), "x");
+    let asked = stage.session.snapshot().latest::<ApprovalAsked>().map(|asked| format!("{asked:?}")).unwrap();
+    assert!(asked.contains(&format!("write {}", stage.at("key").display())), "{asked}");
+
+    std::os::unix::fs::symlink("turning", stage.at("ws/turning")).unwrap();
+    let output = stage.call("write", asking("turning", "danger-full-access"));
+    assert_eq!(output.error.as_deref(), Some(code::FAILED));
+    assert_eq!(answers.1.load(Ordering::SeqCst), 1, "where it cannot be told, nobody is asked");
+}
+
 // D-09
 #[test]
 fn a_child_that_asks_is_rejected_before_anyone_is() {

@@ -49,3 +49,17 @@ fn a_pipe_among_the_logs_holds_up_nobody() {
     let tree = world.tether(&["sessions", "tree", &id]).ended(0);
     assert!(tree.stdout.contains(&id), "{}", tree.stdout);
 }
+
+#[test]
+fn what_is_tethers_own_is_nobodys_to_read_or_write() {
+    let world = World::new();
+    world.write("config/tether/.env", "OPENAI_API_KEY=sk-secret\n");
+    let keys = world.write("area/root/keys.env", "OPENAI_API_KEY=sk-other\n");
+    let (own, named) = (world.path("config/tether/.env"), keys.to_str().unwrap().to_owned());
+    let task = format!("read {}; read {named}; write {} x", own.display(), own.with_file_name("config.toml").display());
+    let root = world.base().to_str().unwrap().to_owned();
+    let args = ["run", "--cwd", &root, "--sandbox", "workspace-write", "--model", "offline/script"];
+    let ran = world.tether(&[&args[..], &["--env-file", &named, &task]].concat()).ended(0);
+    assert_eq!(ran.stdout.matches("sandbox denied").count(), 3, "{}", ran.stdout);
+    assert!(!ran.stdout.contains("sk-") && !world.path("config/tether/config.toml").exists(), "{}", ran.stdout);
+}

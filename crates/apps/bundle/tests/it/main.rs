@@ -1,0 +1,8 @@
+//! The spine under the worst that layers, owners, models, providers and crashes do to it.
+
+mod cancelling;
+mod delegating;
+mod logs;
+mod models;
+mod publishing;
+mod support;

@@ -70,7 +70,7 @@ impl Denials {
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.total == 0
+        self.total == 0 && self.list.is_empty()
     }
 }
 

@@ -68,12 +68,12 @@ async fn an_agent_that_is_withdrawn_while_it_is_announced_keeps_its_log() {
         let agent = create_while_its_owner_closes(&app, &owner, move |agent| {
             let (runtime, agent) = (tokio::runtime::Handle::current(), agent.clone());
             tokio::task::block_in_place(|| {
-                runtime.block_on(async {
+                runtime.block_on(within(async {
                     agent.session().flush().await.unwrap();
                     assert!(store.path(agent.id()).exists(), "accepted and durable");
                     drop(closing.lock().unwrap().take());
                     until(|| agents.get(agent.id()).is_none()).await;
-                });
+                }));
             });
         })
         .await;

@@ -88,6 +88,7 @@ impl World {
         app.provide(sessions.clone()).unwrap();
         first(&app);
         let settings = Settings {
+            private: Vec::new(),
             home: top.join("home"),
             policies,
             protected: Vec::new(),

@@ -54,7 +54,8 @@ impl Stage {
         first(&app);
         let policies = Policies { sandbox: Mode::WorkspaceWrite, ..Policies::default() };
         let (models, protected) = (Default::default(), Vec::new());
-        let settings = Settings { home: top.join("home"), policies, protected, models, script: None };
+        let settings =
+            Settings { home: top.join("home"), policies, private: Vec::new(), protected, models, script: None };
         edit(bundle::full(settings).without("session").unwrap()).start(&app).await?;
         let (agents, sessions) = (app.get::<Agents>().unwrap(), app.get::<Sessions>().unwrap());
         let session = sessions.create(top.join("ws").to_str().unwrap());

@@ -128,7 +128,8 @@ async fn a_childs_ask_is_rejected_though_somebody_would_allow_it() {
             let [asked] = all::<ApprovalAsked>(&log)[..] else { panic!("one ask a child") };
             let decided = ApprovalDecided { request_id: asked.request_id, outcome: Outcome::Rejected };
             assert_eq!(all::<ApprovalDecided>(&log), [&decided]);
-            assert!(asked.reason.as_ref().unwrap().contains("under danger-full-access: it must be"));
+            assert!(asked.reason.as_ref().unwrap().ends_with("under danger-full-access"));
+            assert_eq!(asked.justification.as_deref(), Some("it must be"));
             assert!(answers(&log)[0].starts_with("permission rejected"), "{:?}", answers(&log));
         }
         assert_eq!(world.news.children().len(), 2);

@@ -119,10 +119,3 @@ impl std::fmt::Debug for Sessions {
         f.write_str("Sessions")
     }
 }
-
-/// A session id is all that is needed to find a session again.
-impl From<&Session> for SessionId {
-    fn from(session: &Session) -> Self {
-        session.id()
-    }
-}

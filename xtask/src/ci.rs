@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::Context;
 
 use crate::workspace::{Workspace, root};
-use crate::{graph, house, notes, process, rustdoc, snapshots};
+use crate::{graph, house, mutations, notes, process, rustdoc, snapshots};
 
 /// Runs every step, stops at the first that fails, and says last of all how the tests went.
 pub(crate) fn run() -> ExitCode {
@@ -36,10 +36,15 @@ fn steps(tally: &mut Tally) -> anyhow::Result<()> {
         let mut cargo = cargo("test --workspace");
         process::run_seen(rustdoc::strict(&mut cargo)?, |line| tally.see(line))
     })?;
+    step("schedules", || {
+        let mut cargo = cargo("test -p context -p agent --test model --target-dir target/shuttle");
+        process::run_seen(cargo.env("RUSTFLAGS", "--cfg shuttle -D warnings"), |line| tally.see(line))
+    })?;
     let workspace = Workspace::load()?;
     step("snapshots", || snapshots::check(&workspace))?;
     step("graph", || graph::run(&workspace, graph::Picture::Check))?;
     step("notes", || notes::run(&workspace, &notes::Ask::parse(&["--require"])?))?;
+    step("promises", || mutations::run(""))?;
     step("house", || house::run(&workspace))?;
     step("deny", || process::run(&mut cargo("deny --all-features check bans licenses sources")))
 }

@@ -12,6 +12,7 @@ mod ci;
 mod family;
 mod graph;
 mod house;
+mod mutations;
 mod notes;
 mod picture;
 mod process;
@@ -32,9 +33,10 @@ usage: cargo xtask <command>
   graph [--write]          who may depend on whom; --write redraws the picture in crates/README.md
   notes [--promises] [--require]
                            the form of the notes; which test proves which promise; fail if one is unproven
+  promises [NAME]          take away what keeps a promise, patch by patch, and see its tests fail
   snapshots [--update]     every scenario has its snapshots, none is pending; --update records them again
   house                    file lengths, unfinished work, machine paths, what every crate says of itself
-  bench [ARGS]             every benchmark; ARGS go to `cargo bench`";
+  bench [--no-fail]        every benchmark, as one table; fails if a goal is missed, unless told not to";
 
 fn main() -> ExitCode {
     if rustdoc::is_wanted() {
@@ -57,6 +59,8 @@ fn run(args: &[&str]) -> anyhow::Result<ExitCode> {
         ["graph"] => graph::run(&Workspace::load()?, graph::Picture::Check)?,
         ["graph", "--write"] => graph::run(&Workspace::load()?, graph::Picture::Write)?,
         ["notes", flags @ ..] => notes::run(&Workspace::load()?, &notes::Ask::parse(flags)?)?,
+        ["promises"] => mutations::run("")?,
+        ["promises", name] => mutations::run(name)?,
         ["snapshots"] => snapshots::check(&Workspace::load()?)?,
         ["snapshots", "--update"] => snapshots::update(&Workspace::load()?)?,
         ["house"] => house::run(&Workspace::load()?)?,

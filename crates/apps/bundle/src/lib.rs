@@ -10,15 +10,20 @@
 //! assert!(!names.contains(&"session-jsonl"), "the spine keeps nothing");
 //! ```
 
+mod deployment;
 mod prompt;
 
 use std::path::PathBuf;
 
+use app_boot::{Boot, Config};
 use context::Plugins;
+use permission::Presets;
 use sandbox::Mode;
 use subagent::Limits;
+use tools::ToolFilter;
 use user_approval::Policy;
 
+pub use deployment::DeploymentTools;
 pub use prompt::{DefaultPrompt, PERSONA};
 
 /// What a deployment allows.
@@ -39,6 +44,12 @@ pub struct Settings {
     pub home: PathBuf,
     /// What the deployment allows.
     pub policies: Policies,
+    /// The permission presets that one can choose.
+    pub presets: Presets,
+    /// The delegation tools, each with a name of its own.
+    pub subagents: Vec<tool_subagent::Config>,
+    /// Which tools anybody may use, if not all.
+    pub tools: Option<ToolFilter>,
     /// What else is Tether's own: no tool reads or writes it under confinement. Its configuration, files of keys.
     pub private: Vec<PathBuf>,
     /// Paths below a workspace root that may not be written, besides the usual ones. Relative to the root, or absolute.
@@ -55,6 +66,42 @@ impl Default for Policies {
     }
 }
 
+impl Settings {
+    /// The defaults, kept in `home`.
+    pub fn new(home: impl Into<PathBuf>) -> Self {
+        Self {
+            home: home.into(),
+            policies: Policies::default(),
+            presets: Presets::default(),
+            subagents: tool_subagent::defaults(),
+            tools: None,
+            private: Vec::new(),
+            protected: Vec::new(),
+            models: llm_genai::Config::default(),
+            script: None,
+        }
+    }
+
+    /// What a configuration says, for what was found around the program.
+    pub fn configured(boot: &Boot, config: &Config) -> Self {
+        Self {
+            policies: Policies {
+                sandbox: config.sandbox.value,
+                approval: config.approval.value,
+                limits: config.limits(),
+            },
+            presets: config.presets(),
+            subagents: config.subagents.iter().map(|row| row.config.clone()).collect(),
+            tools: config.tools.filter(),
+            private: boot.private(),
+            protected: config.protected.iter().map(|path| path.value.clone()).collect(),
+            models: llm_genai::Config::from_lookup(|name| boot.env.get(name)),
+            script: config.script.value.clone(),
+            ..Self::new(&boot.places.home)
+        }
+    }
+}
+
 /// The smallest app that runs an agent and lets it delegate: sessions, agents, the loop, policy, children. No tools, no
 /// store, and no model but those that the caller registers.
 pub fn spine(policies: Policies) -> Plugins {
@@ -65,21 +112,26 @@ pub fn spine(policies: Policies) -> Plugins {
         .with(agent_loop::AgentLoop, ())
         .with(sandbox_policy::SandboxPolicyPlugin, sandbox_policy::Config { default: sandbox })
         .with(user_approval::UserApprovalPlugin, user_approval::Config { default: approval })
+        .with(jobs::JobsPlugin, jobs::Config::default())
         .with(subagent::SubagentPlugin, subagent::Config { limits })
         .with(subagent_spawn::Spawn, ())
+        .with(subagent_fork::Fork, ())
 }
 
-/// The whole app: the spine, a store on disk, models, file tools behind their fence, and the delegation tool.
+/// The whole app: the spine, presets, a store on disk, models, file tools behind their fence, and the delegation tools.
 pub fn full(settings: Settings) -> Plugins {
-    let Settings { home, policies, mut private, protected, models, script } = settings;
+    let Settings { home, policies, presets, subagents, tools, mut private, protected, models, script } = settings;
     // The sessions by their own name too: they may be kept on another disk.
     private.extend([home.join("sessions"), home.clone()]);
     spine(policies)
+        .with(permission::PermissionPlugin, permission::Config { presets })
         .with(DefaultPrompt, ())
         .with(session_jsonl::SessionJsonl, session_jsonl::Config { dir: home.join("sessions") })
         .with(llm_genai::LlmGenai, models)
         .with(llm_script::LlmScript, llm_script::Config { file: script })
         .with(fs_sandbox::FsSandboxPlugin, fs_sandbox::Config { private, protected })
         .with(tool_fs::FsTools, tool_fs::Config::default())
-        .with(tool_subagent::SubagentTool, tool_subagent::Config::default())
+        .with(tool_subagent::SubagentTools, subagents)
+        .with(tool_jobs::JobTools, ())
+        .with(DeploymentTools, tools)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use context::{BoxError, Ctx, Plugin};
 use session::Session;
-use system_prompt::{RuntimeFact, Section, Text};
+use system_prompt::{PERSONA_SECTION, RuntimeFact, Section, Text};
 
 /// Who an agent is, unless its deployment or its parent says otherwise.
 pub const PERSONA: &str = "You are an agent that does tasks in a directory of the user's with the tools you are given. \
@@ -25,7 +25,7 @@ impl Plugin for DefaultPrompt {
     }
 
     async fn apply(&self, ctx: &Ctx, (): ()) -> Result<(), BoxError> {
-        ctx.register::<dyn Section>("persona", Text::new(0, PERSONA))?;
+        ctx.register::<dyn Section>(PERSONA_SECTION, Text::new(0, PERSONA))?;
         ctx.register::<dyn RuntimeFact>("directory", Arc::new(Directory))?;
         Ok(ctx.register::<dyn RuntimeFact>("date", Arc::new(Date))?)
     }

@@ -8,8 +8,6 @@ use sandbox::{Mode, one_line};
 use session::SessionId;
 use user_approval::Policy;
 
-use crate::config::PolicyName;
-
 /// An agent harness: runs language models with tools, and holds every child to its parent's scope.
 #[derive(Debug, Parser)]
 #[command(name = "tether", version, propagate_version = true, disable_help_subcommand = true, after_help = EXAMPLE)]
@@ -39,6 +37,9 @@ pub(crate) enum Command {
     /// Tell what a session may do, and prove it from the logs.
     #[command(subcommand, after_help = POLICY_EXAMPLE)]
     Policy(PolicyCommand),
+    /// Tell what is configured, and by whom.
+    #[command(subcommand, after_help = CONFIG_EXAMPLE)]
+    Config(ConfigCommand),
 }
 
 /// One task.
@@ -47,41 +48,74 @@ pub(crate) struct Run {
     /// The task; read from standard input if it is not given.
     pub(crate) prompt: Option<String>,
 
-    /// The workspace root, instead of the current directory.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) cwd: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) configuring: Configuring,
+
+    /// Switch the session to a permission preset: read-only, workspace-write, danger-full-access, or a configured one.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["sandbox", "approval"])]
+    pub(crate) preset: Option<String>,
 
     /// Switch the session to a sandbox mode: read-only, workspace-write or danger-full-access.
     #[arg(long, value_name = "MODE", value_parser = |text: &str| text.parse::<Mode>())]
     pub(crate) sandbox: Option<Mode>,
 
     /// Switch the session to an approval policy: ask or never.
-    #[arg(long, value_name = "POLICY", value_parser = parse_policy)]
+    #[arg(long, value_name = "POLICY", value_parser = app_boot::parse_approval)]
     pub(crate) approval: Option<Policy>,
-
-    /// The model, as provider/model.
-    #[arg(long, value_name = "PROVIDER/MODEL", value_parser = |text: &str| text.parse::<Route>())]
-    pub(crate) model: Option<Route>,
 
     /// Continue a top-level session.
     #[arg(long, value_name = "ID", value_parser = |text: &str| text.parse::<SessionId>())]
     pub(crate) resume: Option<SessionId>,
 
-    /// How deep children may delegate; 0 forbids delegation.
-    #[arg(long, value_name = "N")]
-    pub(crate) max_depth: Option<u32>,
-
     /// Stop the task after this many seconds.
     #[arg(long, value_name = "SECS", value_parser = clap::value_parser!(u64).range(1..=31_536_000))]
     pub(crate) timeout: Option<u64>,
 
-    /// Read keys and base URLs from this file, where the environment does not have them.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) env_file: Option<PathBuf>,
-
     /// Print JSON lines on standard output and nothing else.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What goes over every file and variable.
+#[derive(Debug, Args)]
+pub(crate) struct Configuring {
+    /// The workspace root, instead of the current directory.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+
+    /// The model, as provider/model.
+    #[arg(long, value_name = "PROVIDER/MODEL", value_parser = |text: &str| text.parse::<Route>())]
+    pub(crate) model: Option<Route>,
+
+    /// How deep children may delegate; 0 forbids delegation.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_depth: Option<u32>,
+
+    /// How many children may be alive at once, in the whole tree of agents.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_children: Option<u64>,
+
+    /// How many tokens the whole tree of agents may use.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) budget_tokens: Option<u64>,
+
+    /// Read keys and base URLs from this file, where the environment does not have them.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) env_file: Option<PathBuf>,
+}
+
+/// What is configured.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Print every value and where it came from. Keys are never printed, only whether and where they are set.
+    #[command(after_help = SHOW_EXAMPLE)]
+    Show {
+        #[command(flatten)]
+        configuring: Configuring,
+        /// Print JSON lines.
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// Reading session logs. None of it writes, repairs or gets in a writer's way.
@@ -121,7 +155,20 @@ pub(crate) enum PolicyCommand {
         /// The session.
         #[arg(value_parser = |text: &str| text.parse::<SessionId>())]
         id: SessionId,
-        /// Print JSON.
+        /// Explain every session below it too.
+        #[arg(long)]
+        tree: bool,
+        /// Print JSON, a line a session.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check that every child was held to its parent's scope; the exit status is 1 if one was not.
+    #[command(after_help = AUDIT_EXAMPLE)]
+    Audit {
+        /// The session, which is checked against its parent, with everything below it. Without one, every session.
+        #[arg(value_parser = |text: &str| text.parse::<SessionId>())]
+        id: Option<SessionId>,
+        /// Print JSON lines.
         #[arg(long)]
         json: bool,
     },
@@ -138,15 +185,43 @@ const RUN_EXAMPLE: &str = "Examples:
 Exit status: 0 the task completed · 1 it failed, was refused or hit the token limit · 2 usage or configuration ·
 3 stopped by a limit · 130 interrupted";
 
+const CONFIG_EXAMPLE: &str = "Example:
+  tether config show";
+
+const SHOW_EXAMPLE: &str = "Examples:
+  tether config show
+  tether config show --cwd ../project --json
+
+Layers, each over the one before: defaults, the user's config.toml, the project's .tether/config.toml (which can narrow and
+never widen), TETHER_… variables, flags.
+
+With --json, a line a value: {\"key\", \"value\", \"from\", \"narrowedFrom\"?: {\"value\", \"from\"}, \"because\"?}; a line for
+what a project said in vain: {\"key\", \"notTaken\", \"from\"}; and a line a variable of the models' providers: {\"variable\",
+\"set\", \"from\"}.
+
+Exit status: 0 the configuration is sound · 2 it is not, with a line for each error";
+
 const SESSIONS_EXAMPLE: &str = "Example:
   tether sessions tree 01997f3c-6d1e-7c53-a5fa-2c4c8fbd6a01";
 
-const POLICY_EXAMPLE: &str = "Example:
-  tether policy explain 01997f3c-6d1e-7c53-a5fa-2c4c8fbd6a01";
+const POLICY_EXAMPLE: &str = "Examples:
+  tether policy explain 01997f3c-6d1e-7c53-a5fa-2c4c8fbd6a01
+  tether policy audit";
 
-fn parse_policy(text: &str) -> Result<Policy, &'static str> {
-    text.parse().map(|PolicyName(policy)| policy)
-}
+const AUDIT_EXAMPLE: &str = "Examples:
+  tether policy audit
+  tether policy audit 01997f3c-6d1e-7c53-a5fa-2c4c8fbd6a01 --json
+
+It reads logs and nothing else. Each child's log must begin with the stamp of its parent's override at the capture and its
+approval pin, copy what it copied, and hold no later switch that widens it. Children in other processes have no log here.
+Logs are compared with each other: somebody who rewrites all of them consistently is not found. That is out of scope.
+
+With --json, a line a session, parents before children: {\"session\", \"parent\"?, \"findings\": [{\"code\", \"seq\"?,
+\"message\"}], \"more\"?, \"unknown\"?: [{\"type\", \"seq\", \"events\"}]}, where \"more\" counts what is left out behind the
+first 100 findings, and \"unknown\" are events of other programs, which are no findings. The last line is
+{\"type\": \"result\", \"sessions\", \"violations\"}.
+
+Exit status: 0 no violation · 1 violations · 2 no such session";
 
 /// What is wrong with a command line, and the hint if there is one: without the usage, which `--help` tells better.
 pub(crate) fn in_one_line(wrong: &clap::Error) -> String {

@@ -67,14 +67,21 @@ pub(crate) fn tell(line: impl fmt::Display) {
     let _ = writeln!(anstream::stderr(), "tether: {line}");
 }
 
+impl Exit {
+    /// The status of the process.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::Limit => 3,
+            Self::Interrupted => 130,
+        }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(match exit {
-            Exit::Done => 0,
-            Exit::Failed => 1,
-            Exit::Usage => 2,
-            Exit::Limit => 3,
-            Exit::Interrupted => 130,
-        })
+        Self::from(exit.code())
     }
 }

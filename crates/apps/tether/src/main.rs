@@ -1,6 +1,6 @@
 //! The `tether` command.
 //!
-//! *Owns:* the command line, configuration, what a terminal shows, exit statuses.
+//! *Owns:* the command line, what a terminal shows, exit statuses.
 //! *Never:* what an app built from the crates could not do itself.
 
 mod cli;
@@ -51,6 +51,7 @@ fn dispatch(cli: Cli) -> Result<Exit, Failure> {
         Command::Run(task) => run::run(task, home),
         Command::Sessions(sessions) => read::sessions(sessions, home),
         Command::Policy(policy) => read::policy(policy, home),
+        Command::Config(command) => config::config(command, home),
     }
 }
 

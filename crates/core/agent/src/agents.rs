@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::panic::AssertUnwindSafe;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 
 use async_trait::async_trait;
 use context::{BoxError, Closing, Ctx, Realm, Registration, Scope, Stop};
@@ -12,6 +12,7 @@ use session::{FlushError, Session, SessionId};
 use session_store::SessionStore;
 use tokio::sync::oneshot;
 
+use crate::sync::{AtomicBool, Mutex, MutexGuard};
 use crate::{Agent, AgentDriver, AgentRef, Driven, Input, Receipt, SendError};
 
 /// Creates agents and knows the live ones.

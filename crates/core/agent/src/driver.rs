@@ -44,12 +44,10 @@ impl Driven {
             }
             if self.agent.has_waker() {
                 let cancelled = self.agent.open_turn();
-                // Looked at only now: what is discarded from here on stops this turn, what was before is not here.
-                let pending = self.agent.session().pending();
-                let opener = pending.iter().find(|waiting| waiting.delivery != Delivery::Inject).map(|first| first.id);
-                if let Some(opener) = opener {
-                    let takes = |waiting: &InboxAccepted| waiting.id == opener || waiting.delivery == Delivery::Inject;
-                    return Some(Opening { messages: self.claim(pending, takes)?, cancelled });
+                // Only now: whoever cancels before the claim finds this turn, and discards what it would begin with.
+                let messages = self.claim(with_first_waker)?;
+                if !messages.is_empty() {
+                    return Some(Opening { messages, cancelled });
                 }
                 self.agent.withdraw_turn();
             }
@@ -59,11 +57,7 @@ impl Driven {
 
     /// Claims what is to be read at the next step of the open turn.
     pub fn claim_for_step(&self) -> Vec<Typed<InboxAccepted>> {
-        let pending = self.agent.session().pending();
-        if pending.is_empty() {
-            return pending;
-        }
-        self.claim(pending, |waiting| waiting.delivery != Delivery::Followup).unwrap_or_default()
+        self.claim(|waiting| waiting.retain(|message| message.delivery != Delivery::Followup)).unwrap_or_default()
     }
 
     /// Why the open turn was cancelled, if somebody said so.
@@ -77,17 +71,25 @@ impl Driven {
         self.agent.close_turn(&ids, &outcome);
     }
 
-    fn claim(
-        &self,
-        mut pending: Vec<Typed<InboxAccepted>>,
-        take: impl Fn(&InboxAccepted) -> bool,
-    ) -> Option<Vec<Typed<InboxAccepted>>> {
-        pending.retain(|waiting| take(waiting));
-        if !pending.is_empty() {
-            let ids = pending.iter().map(|claimed| claimed.id).collect();
-            self.agent.session().append(InboxClaimed { ids }).ok()?;
-        }
-        Some(pending)
+    /// Claims what `choose` leaves of the messages that wait. `None`: the log is closed.
+    fn claim(&self, choose: impl FnOnce(&mut Vec<Typed<InboxAccepted>>)) -> Option<Vec<Typed<InboxAccepted>>> {
+        let mut claimed = Vec::new();
+        let append = |mut waiting| {
+            choose(&mut waiting);
+            claimed = waiting;
+            let ids: Vec<_> = claimed.iter().map(|message| message.id).collect();
+            (!ids.is_empty()).then_some(InboxClaimed { ids })
+        };
+        self.agent.session().append_of_pending(append).ok()?;
+        Some(claimed)
+    }
+}
+
+/// The first that opens a turn, and all that go with whatever does. Nothing if there is no such first.
+fn with_first_waker(waiting: &mut Vec<Typed<InboxAccepted>>) {
+    match waiting.iter().find(|message| message.delivery != Delivery::Inject).map(|first| first.id) {
+        Some(opener) => waiting.retain(|message| message.id == opener || message.delivery == Delivery::Inject),
+        None => waiting.clear(),
     }
 }
 

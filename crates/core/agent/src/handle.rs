@@ -1,5 +1,5 @@
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use context::{CloseError, Ctx, Scope};
 use session::{Delivery, InboxAccepted, InboxDiscarded, MessageId, Session, SessionId};
@@ -7,6 +7,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::inbox::PENDING_LIMIT;
+use crate::sync::{Mutex, MutexGuard};
 use crate::{Input, Profile, Receipt, SendError, TurnOutcome};
 
 /// The owner of a live agent. Not `Clone`: whoever holds it disposes it, and dropping it begins to.
@@ -182,12 +183,13 @@ impl AgentRef {
     }
 
     fn discard(&self, cause: &Arc<str>) {
-        let ids: Vec<MessageId> = self.0.session.pending().iter().map(|waiting| waiting.id).collect();
-        if ids.is_empty() {
-            return;
-        }
+        let mut ids = Vec::new();
+        let discarded = self.0.session.append_of_pending(|waiting| {
+            ids.extend(waiting.iter().map(|waiting| waiting.id));
+            (!ids.is_empty()).then(|| InboxDiscarded { ids: ids.clone(), cause: cause.clone() })
+        });
         // A closed session has no inbox left to empty.
-        if self.0.session.append(InboxDiscarded { ids: ids.clone(), cause: cause.clone() }).is_ok() {
+        if let Ok(Some(_)) = discarded {
             self.settle(&ids, &TurnOutcome::never(cause.clone()));
             self.0.idle.notify_waiters();
         }

@@ -41,6 +41,7 @@ mod extend;
 mod handle;
 mod inbox;
 mod plugin;
+mod sync;
 
 pub use agents::{AgentGone, AgentPublished, AgentSetup, Agents, CreateError, Profile, Spec};
 pub use driver::{AgentDriver, Driven, Opening};

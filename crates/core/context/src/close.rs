@@ -4,11 +4,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::task::JoinHandle;
-use tokio::time::timeout;
-
 use crate::BoxError;
-use crate::scope::{Ctx, Entry, OWNER, Scope, Stop};
+use crate::scope::{Ctx, Entry, OWNER, Scope, Spawned, Stop};
+use crate::sync::timeout;
 
 /// How long a task that says it ends by itself, or a hook, may take to do so. Long enough for a slow disk: what is cut off
 /// here may be the last flush of a log.
@@ -86,7 +84,11 @@ impl Ctx {
                     let hooked = self.0.runtime.spawn(OWNER.scope(self.clone(), async move { hook().await }));
                     (what, join(Stop::Join, hooked).await)
                 }
-                Entry::Task(what, stop, handle) => (what, join(stop, handle).await),
+                Entry::Task(what, stop, handle) => match handle.await {
+                    Ok(handle) => (what, join(stop, handle).await),
+                    // It was never spawned: whoever was about to has panicked.
+                    Err(_) => continue,
+                },
             };
             if let Err(error) = result {
                 tracing::warn!(scope = self.0.name, what, %error, "failed while its scope closed");
@@ -125,7 +127,7 @@ impl Ctx {
     }
 }
 
-async fn join(stop: Stop, mut handle: JoinHandle<Result<(), BoxError>>) -> Result<(), BoxError> {
+async fn join(stop: Stop, mut handle: Spawned) -> Result<(), BoxError> {
     if stop == Stop::Abort {
         handle.abort();
     }

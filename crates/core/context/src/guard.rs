@@ -1,5 +1,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
+
+use crate::sync::Mutex;
 
 /// Something registered. Dropping it withdraws it; `ctx.own(registration)` hands it to a scope instead.
 #[must_use = "dropping a registration withdraws it"]

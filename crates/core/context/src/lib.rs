@@ -31,6 +31,10 @@ mod plugin;
 mod realm;
 mod registry;
 mod scope;
+#[cfg(shuttle)]
+#[doc(hidden)]
+pub mod shuttled;
+mod sync;
 
 pub use chain::{Around, Chain, End, Next};
 pub use close::{CloseError, Failure};

@@ -1,10 +1,11 @@
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 
 use crate::chain::{Around, Chain, Next};
 use crate::guard::call_each;
+use crate::sync::{AtomicU64, RwLock};
 use crate::{Boxed, Emitter, Listeners, Middleware, NameTaken, Registration, Registry};
 
 type Slot = Arc<dyn Any + Send + Sync>;

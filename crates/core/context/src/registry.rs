@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
+use crate::sync::{Mutex, MutexGuard};
 use crate::{Listeners, Registration};
 
 /// Unique names, insertion order, guards, and news of every change.

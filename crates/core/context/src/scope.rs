@@ -1,17 +1,16 @@
 use std::collections::BTreeMap;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use futures_util::FutureExt as _;
-use tokio::runtime::Handle;
 use tokio::sync::{SetOnce, oneshot};
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::close::Failure;
+use crate::sync::{Handle, JoinHandle, Mutex, MutexGuard, task_local};
 use crate::{AlreadyProvided, BoxError, Boxed, NameTaken, Realm, Registration};
 
-tokio::task_local! {
+task_local! {
     pub(crate) static OWNER: Ctx;
 }
 
@@ -86,11 +85,13 @@ pub(crate) struct State {
 
 pub(crate) enum Entry {
     Guard(Registration),
-    Task(&'static str, Stop, JoinHandle<Result<(), BoxError>>),
+    /// The handle comes as soon as there is one: nothing is spawned under the lock.
+    Task(&'static str, Stop, oneshot::Receiver<Spawned>),
     Scope(Ctx),
     Hook(&'static str, Hook),
 }
 
+pub(crate) type Spawned = JoinHandle<Result<(), BoxError>>;
 type Hook = Box<dyn FnOnce() -> Boxed<'static, Result<(), BoxError>> + Send>;
 
 impl Scope {
@@ -218,7 +219,7 @@ impl Ctx {
     where
         F: Future<Output = Result<(), BoxError>> + Send + 'static,
     {
-        self.insert(|id| {
+        self.insert_task(what, stop, |id| {
             let ctx = self.clone();
             // A combinator and not an async block, which would hold the task's state twice.
             let task = task.inspect(move |ended| {
@@ -226,8 +227,7 @@ impl Ctx {
                     ctx.forget(id);
                 }
             });
-            let task = OWNER.scope(self.clone(), task);
-            (Entry::Task(what, stop, self.0.runtime.spawn(task)), ())
+            self.0.runtime.spawn(OWNER.scope(self.clone(), task))
         })
     }
 
@@ -239,16 +239,16 @@ impl Ctx {
         what: &'static str,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<oneshot::Receiver<T>, Closing> {
-        self.insert(|id| {
-            let (answer, receiver) = oneshot::channel();
+        let (answer, receiver) = oneshot::channel();
+        self.insert_task(what, Stop::Join, |id| {
             let ctx = self.clone();
-            let task = self.0.runtime.spawn_blocking(move || {
+            self.0.runtime.spawn_blocking(move || {
                 drop(answer.send(OWNER.sync_scope(ctx.clone(), work)));
                 ctx.forget(id);
                 Ok(())
-            });
-            (Entry::Task(what, Stop::Join, task), receiver)
-        })
+            })
+        })?;
+        Ok(receiver)
     }
 
     /// Fires for the whole tree at once, top down, as soon as a closing begins.
@@ -277,6 +277,16 @@ impl Ctx {
         let (entry, made) = make(id);
         state.entries.insert(id, entry);
         Ok(made)
+    }
+
+    /// A place for a task and then the task. A runtime that has shut down drops what it is given at once, and what the
+    /// task owned may lock this scope as it goes.
+    fn insert_task(&self, what: &'static str, stop: Stop, spawn: impl FnOnce(u64) -> Spawned) -> Result<(), Closing> {
+        let (hand_over, handle) = oneshot::channel();
+        let id = self.insert(|id| (Entry::Task(what, stop, handle), id))?;
+        // One that has ended already has left its place.
+        drop(hand_over.send(spawn(id)));
+        Ok(())
     }
 
     pub(crate) fn forget(&self, id: u64) {

@@ -94,6 +94,11 @@ impl Event {
         self.0.tag()
     }
 
+    /// Whether both are one event, which logs share by forks alone: then everything before it is shared as well.
+    pub fn is_same(&self, other: &Self) -> bool {
+        std::ptr::addr_eq(Arc::as_ptr(&self.0), Arc::as_ptr(&other.0))
+    }
+
     /// Whether its type was known to whoever read it.
     pub fn is_known(&self) -> bool {
         self.0.head().kind.is_some()

@@ -77,6 +77,7 @@ mod recovery;
 mod session;
 mod sessions;
 mod snapshot;
+mod sync;
 mod vocabulary;
 
 pub use backing::{Backing, FlushError};

@@ -2,9 +2,10 @@
 //! telling tells until everyone has arrived at the end.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
 use crate::session::State;
+use crate::sync::MutexGuard;
 use crate::{Event, Session};
 
 type Listener = dyn Fn(&Event) + Send + Sync;

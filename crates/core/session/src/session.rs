@@ -1,6 +1,6 @@
 use std::any::TypeId;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 
 use context::Registration;
 use llm::Message;
@@ -9,6 +9,7 @@ use pvec::PVec;
 use crate::backing::{Backing, FlushError};
 use crate::inbox::Pending;
 use crate::observe::Observers;
+use crate::sync::{Mutex, MutexGuard};
 use crate::{
     DamagedPayload, Delegation, Event, Header, InboxAccepted, InboxClaimed, InboxDiscarded, Payload, Seed, SessionId,
     Sessions, Snapshot, TurnReason, Typed, recovery,
@@ -110,12 +111,30 @@ impl Session {
 
     /// Appends what `make` makes of the `seq` that the event will have. `make` runs under the session's lock.
     pub fn append_with<E: Payload>(&self, make: impl FnOnce(u64) -> E) -> Result<u64, Closed> {
-        let mut state = self.lock();
-        if state.closed {
-            return Err(Closed);
-        }
+        let state = self.open()?;
+        let payload = make(state.log.len());
+        Ok(self.commit(state, payload))
+    }
+
+    /// Appends what `settle` makes of the messages that wait, oldest first, if it makes anything: nobody settles one of
+    /// them between the look and the append. `settle` runs under the session's lock.
+    pub fn append_of_pending<E: Payload>(
+        &self,
+        settle: impl FnOnce(Vec<Typed<InboxAccepted>>) -> Option<E>,
+    ) -> Result<Option<u64>, Closed> {
+        let state = self.open()?;
+        let payload = settle(state.pending.all().cloned().collect());
+        Ok(payload.map(|payload| self.commit(state, payload)))
+    }
+
+    fn open(&self) -> Result<MutexGuard<'_, State>, Closed> {
+        let state = self.lock();
+        if state.closed { Err(Closed) } else { Ok(state) }
+    }
+
+    fn commit<'a, E: Payload>(&'a self, mut state: MutexGuard<'a, State>, payload: E) -> u64 {
         let seq = state.log.len();
-        let event = Event::live(seq, self.0.house.now(), make(seq));
+        let event = Event::live(seq, self.0.house.now(), payload);
         if is_inbox::<E>() {
             state.pending.note(&event);
         }
@@ -131,7 +150,7 @@ impl Session {
         if self.0.observed.load(Ordering::Relaxed) {
             crate::observe::tell(self, state);
         }
-        Ok(seq)
+        seq
     }
 
     /// Messages that were accepted and neither claimed nor discarded, oldest first. What a fork copied is not among

@@ -28,6 +28,9 @@ use session::Session;
 /// How a runtime context message begins. A user message that begins so is the harness's, not a person's.
 pub const RUNTIME_CONTEXT_TAG: &str = "<runtime-context>";
 
+/// The name of the section that says who an agent is. A child with a persona of its own has one that shadows the app's.
+pub const PERSONA_SECTION: &str = "persona";
+
 /// A part of the system prompt. Registered by name with `ctx.register::<dyn Section>(name, section)`; one registered in
 /// an agent's scope shadows the app's of that name.
 pub trait Section: Send + Sync {

@@ -1,7 +1,7 @@
 //! Tools that a model may call.
 //!
 //! *Owns:* the tool trait, typed arguments and their schema, the guarded pipeline around every call, bounded parallel
-//! running with results in the model's order, output limits, progress.
+//! running with results in the model's order, filters, output limits, progress.
 //! *Never:* a tool of its own, policy, the log (the loop writes it).
 //!
 //! A tool is a type with arguments; its schema is derived, and a model's mistake in them is an error that it can read:
@@ -31,12 +31,14 @@
 //! ```
 
 mod call;
+mod filter;
 mod limit;
 mod output;
 mod runner;
 mod tool;
 
 pub use call::{Call, ToolProgress};
+pub use filter::ToolFilter;
 pub use limit::{OUTPUT_LIMIT, limit_text};
 pub use output::{Then, ToolOutput, code};
 pub use runner::{PARALLEL_LIMIT, Runner, ToolExecution};

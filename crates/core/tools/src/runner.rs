@@ -7,7 +7,7 @@ use futures_util::{FutureExt as _, future};
 use llm::ToolSchema;
 
 use crate::limit::limit_output;
-use crate::{Call, Concurrency, Tool, ToolOutput, code};
+use crate::{Call, Concurrency, Tool, ToolFilter, ToolOutput, code};
 
 /// The most calls of one response that run at the same time.
 pub const PARALLEL_LIMIT: usize = 8;
@@ -86,7 +86,10 @@ impl Runner {
         if self.seen == Some(version) {
             return;
         }
-        let tools: Vec<_> = self.realm.all_named::<dyn Tool>().into_iter().map(|(_, tool)| tool).collect();
+        let filters = self.realm.all_named::<ToolFilter>();
+        let admitted = |name: &str| filters.iter().all(|(_, filter)| filter.admits(name));
+        let tools = self.realm.all_named::<dyn Tool>().into_iter().map(|(_, tool)| tool);
+        let tools: Vec<_> = tools.filter(|tool| admitted(&tool.schema().name)).collect();
         let same = tools.len() == self.tools.len() && tools.iter().zip(&*self.tools).all(|(a, b)| Arc::ptr_eq(a, b));
         if !same {
             self.schemas = tools.iter().map(|tool| tool.schema().clone()).collect();

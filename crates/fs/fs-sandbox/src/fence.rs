@@ -5,13 +5,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use context::Ctx;
-use fs::{Change, FileContent, FileSystem, FsError, Listing, Stat, WriteOutcome};
+use fs::{Change, Directory, FileContent, FileSystem, FsError, Listing, Stat, WriteOutcome};
 use rustix::io::Errno;
 use sandbox::{Boundary, Grant, Mode, ModeSource, Operation, Workspace, effective};
 
 use crate::asked::Asked;
 use crate::git;
 use crate::handle::{Handle, Id, can_resolve_beneath};
+use crate::held::Held;
 use crate::lands::{lands, names};
 use crate::write::Make;
 
@@ -145,6 +146,15 @@ impl FileSystem for Fence {
             ground.list(asked, boundary, max_entries)
         })
         .await
+    }
+
+    async fn directory(&self, path: &str) -> Result<Box<dyn Directory>, FsError> {
+        let held = self.run(Operation::Search, path, None, |ground, asked, boundary, _| {
+            Ok((ground.directory(asked, boundary)?, asked.clone()))
+        });
+        let (handle, asked) = held.await?;
+        let (ground, mode, ctx) = (self.ground.clone(), self.mode.clone(), self.ctx.clone());
+        Ok(Box::new(Held { ground, mode, ctx, handle, asked }))
     }
 
     async fn stat(&self, path: &str) -> Result<Stat, FsError> {

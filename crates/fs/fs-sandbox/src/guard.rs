@@ -94,6 +94,11 @@ impl<'a> Guard<'a> {
         self.not_hidden(asked, &[found.id()])
     }
 
+    /// Whether an entry of `directory` is one that may not be read: by its name, or by the inode that it is said to be.
+    pub(crate) fn hides(&self, directory: &Handle, name: &OsStr, inode: u64) -> bool {
+        self.hidden.contains(&directory.id().beside(inode)) || holds(&self.hidden_names, directory, &folded(name))
+    }
+
     /// Refuses a directory in which nothing may be written: one that is not beneath `root`, is hidden or protected, or
     /// is below what is.
     pub(crate) fn write_into(&self, asked: &Asked, directory: &Handle, root: &Handle) -> Result<(), FsError> {

@@ -129,6 +129,11 @@ impl Id {
         Self { device: meta.dev(), inode: meta.ino() }
     }
 
+    /// What has that inode on the same device.
+    pub(crate) fn beside(self, inode: u64) -> Self {
+        Self { inode, ..self }
+    }
+
     /// One of `lanes` numbers below it, the same for the same file.
     pub(crate) fn lane(self, lanes: usize) -> usize {
         (self.inode % lanes as u64) as usize

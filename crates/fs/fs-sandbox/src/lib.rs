@@ -40,6 +40,7 @@ mod fence;
 mod git;
 mod guard;
 mod handle;
+mod held;
 mod lands;
 mod plugin;
 mod read;

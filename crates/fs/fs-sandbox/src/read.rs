@@ -26,6 +26,9 @@ struct Found {
     within: Option<(Handle, OsString)>,
 }
 
+/// A name in a directory, what it is, and its inode.
+pub(crate) type Named = (OsString, Kind, u64);
+
 impl Ground {
     pub(crate) fn read(&self, asked: &Asked, boundary: &Boundary, max_bytes: u64) -> Result<FileContent, FsError> {
         let found = self.find(asked, boundary)?;
@@ -47,40 +50,18 @@ impl Ground {
     }
 
     pub(crate) fn list(&self, asked: &Asked, boundary: &Boundary, max: usize) -> Result<Listing, FsError> {
-        let directory = self.find(asked, boundary)?.thing;
-        if directory.kind() != Kind::Directory {
-            return Err(FsError::NotADirectory(asked.shown.clone()));
-        }
-        let max = max.min(MAX_LIST_ENTRIES);
-        let failed = |error: Errno| asked.failed(error);
-        let (mut entries, mut truncated) = (Vec::new(), false);
-        for entry in Dir::read_from(directory.entries().map_err(failed)?).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
-            let name = entry.file_name();
-            if matches!(name.to_bytes(), b"." | b"..") {
-                continue;
-            }
-            if entries.len() == max {
-                truncated = true;
-                break;
-            }
-            let kind = match entry.file_type() {
-                FileType::RegularFile => Kind::File,
-                FileType::Directory => Kind::Directory,
-                FileType::Symlink => Kind::Symlink,
-                FileType::Fifo => Kind::Pipe,
-                FileType::Socket => Kind::Socket,
-                FileType::CharacterDevice | FileType::BlockDevice => Kind::Device,
-                FileType::Unknown => match directory.entry(&OsString::from_vec(name.to_bytes().to_vec())) {
-                    Ok(thing) => thing.kind(),
-                    Err(Errno::NOENT) => continue,
-                    Err(error) => return Err(failed(error)),
-                },
-            };
-            entries.push(Entry { name: name.to_string_lossy().into_owned(), kind });
-        }
+        let directory = self.directory(asked, boundary)?;
+        let (found, truncated) = entries(asked, &directory, max.min(MAX_LIST_ENTRIES))?;
+        let entry = |(name, kind, _): (OsString, _, _)| Entry { name: name.to_string_lossy().into_owned(), kind };
+        let mut entries = found.into_iter().map(entry).collect::<Vec<_>>();
         entries.sort();
         Ok(Listing { path: asked.shown.clone(), entries, truncated })
+    }
+
+    /// The directory that a path leads to.
+    pub(crate) fn directory(&self, asked: &Asked, boundary: &Boundary) -> Result<Handle, FsError> {
+        let thing = self.find(asked, boundary)?.thing;
+        if thing.kind() == Kind::Directory { Ok(thing) } else { Err(FsError::NotADirectory(asked.shown.clone())) }
     }
 
     fn find(&self, asked: &Asked, boundary: &Boundary) -> Result<Found, FsError> {
@@ -119,6 +100,39 @@ impl Ground {
         }
         Err(asked.failed(Errno::LOOP))
     }
+}
+
+/// What a directory holds, as the machine orders it: names, kinds, and which inode each is said to be. And whether there
+/// is more.
+pub(crate) fn entries(asked: &Asked, directory: &Handle, max: usize) -> Result<(Vec<Named>, bool), FsError> {
+    let failed = |error: Errno| asked.failed(error);
+    let mut entries = Vec::new();
+    for entry in Dir::read_from(directory.entries().map_err(failed)?).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let name = entry.file_name();
+        if matches!(name.to_bytes(), b"." | b"..") {
+            continue;
+        }
+        if entries.len() == max {
+            return Ok((entries, true));
+        }
+        let name = OsString::from_vec(name.to_bytes().to_vec());
+        let kind = match entry.file_type() {
+            FileType::RegularFile => Kind::File,
+            FileType::Directory => Kind::Directory,
+            FileType::Symlink => Kind::Symlink,
+            FileType::Fifo => Kind::Pipe,
+            FileType::Socket => Kind::Socket,
+            FileType::CharacterDevice | FileType::BlockDevice => Kind::Device,
+            FileType::Unknown => match directory.entry(&name) {
+                Ok(thing) => thing.kind(),
+                Err(Errno::NOENT) => continue,
+                Err(error) => return Err(failed(error)),
+            },
+        };
+        entries.push((name, kind, entry.ino()));
+    }
+    Ok((entries, false))
 }
 
 /// The content of a regular file that was found as `name` in `directory` and is opened only if it still is that one.

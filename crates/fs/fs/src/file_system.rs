@@ -4,7 +4,7 @@ use std::time::SystemTime;
 use async_trait::async_trait;
 use sandbox::{Grant, Mode};
 
-use crate::FsError;
+use crate::{Directory, FsError};
 
 /// The largest file that is read, edited or written, in bytes, unless a caller wants less.
 pub const MAX_FILE_BYTES: u64 = 10 * 1024 * 1024;
@@ -62,6 +62,13 @@ pub trait FileSystem: Send + Sync {
     ///
     /// [`FsError::Denied`] as for [`FileSystem::read`], [`FsError::NotADirectory`], and whatever the machine says.
     async fn list(&self, path: &str, max_entries: usize) -> Result<Listing, FsError>;
+
+    /// A directory, held open, from which everything below it can be looked through. Links on the way to it are followed.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`FileSystem::list`].
+    async fn directory(&self, path: &str) -> Result<Box<dyn Directory>, FsError>;
 
     /// What a path leads to. Links are followed.
     ///

@@ -19,6 +19,7 @@
 //! #   }
 //! #   async fn update(&self, _: &str, _: Change, _: Option<&Grant>) -> Result<WriteOutcome, FsError> { Err(FsError::Closing) }
 //! #   async fn list(&self, _: &str, _: usize) -> Result<Listing, FsError> { Err(FsError::Closing) }
+//! #   async fn directory(&self, _: &str) -> Result<Box<dyn Directory>, FsError> { Err(FsError::Closing) }
 //! #   async fn stat(&self, _: &str) -> Result<Stat, FsError> { Err(FsError::Closing) }
 //!     async fn write(&self, path: &str, _: Vec<u8>, _: Option<&Grant>) -> Result<WriteOutcome, FsError> {
 //!         let target = self.root().join(path).display().to_string();
@@ -36,9 +37,11 @@
 //! # agent.close().await.unwrap(); }
 //! ```
 
+mod directory;
 mod error;
 mod file_system;
 
+pub use directory::{Directory, Names};
 pub use error::{FsError, Why};
 pub use file_system::{
     Change, Entry, FileContent, FileSystem, Kind, Listing, MAX_FILE_BYTES, MAX_LIST_ENTRIES, MAX_PATH_BYTES,

@@ -1,6 +1,6 @@
-//! Files, for a model: `read`, `write`, `edit`, `list`.
+//! Files, for a model: `read`, `write`, `edit`, `list`, `glob`, `grep`.
 //!
-//! *Owns:* the four tools, what a model sees of a file, the exactness of an edit.
+//! *Owns:* the six tools, what a model sees of a file, the exactness of an edit, what a search leaves out and its limits.
 //! *Never:* a path (the provider resolves it), confinement (the provider enforces it), the answer to an ask.
 //!
 //! ```
@@ -23,16 +23,23 @@
 
 mod access;
 mod change;
+mod glob;
+mod grep;
+mod ignored;
+mod lines;
 mod list;
+mod pattern;
 mod read;
 mod replace;
+mod search;
+mod walk;
 
 use async_trait::async_trait;
 use context::{BoxError, Ctx, Plugin};
 use serde::Serialize;
 use tools::{Tool, typed};
 
-/// Registers the four tools for every agent of the app.
+/// Registers the tools for every agent of the app.
 pub struct FsTools;
 
 /// How the tools are offered.
@@ -83,6 +90,8 @@ impl Plugin for FsTools {
             access::offering(typed(change::Write { escalation }), escalation),
             access::offering(typed(change::Edit { escalation }), escalation),
             typed(list::List),
+            typed(glob::Glob),
+            typed(grep::Grep),
         ] {
             ctx.register::<dyn Tool>(tool.schema().name.clone(), tool)?;
         }

@@ -19,7 +19,7 @@ pub const HELP: &str = r##"I am offline/script, a deterministic model that needs
 
 Each line, or part between `;`, is one step; `&` puts statements into the same step, so that their tools run side by side. `say` and `wait` on their own join the next step. `#` begins a comment.
 A word is bare, "quoted" (\n \t \" \\ \{ \}) or 'raw'; quote what has spaces or ; & { } in it. What stands between { and } is passed on unread, so blocks nest, and need not be scripts.
-write, edit and bash ask for a wider sandbox with: with MODE because REASON (workspace-write or danger-full-access). spawn and fork use another delegation tool with: via TOOL, before the block. JSON goes to the end of the statement as it is, even if malformed; '...' where that is not clear.
+write, edit and bash ask for a wider sandbox with: with MODE because REASON (workspace-write or danger-full-access). Before their block, spawn and fork take: in background, to go on meanwhile; via TOOL, to use another delegation tool. JSON goes to the end of the statement as it is, even if malformed; '...' where that is not clear.
 Without a last `say`, the answer is a report of what every call did.
 
   write notes.txt "hello"; read notes.txt

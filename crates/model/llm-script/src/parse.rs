@@ -4,7 +4,7 @@ use std::vec::IntoIter;
 
 use crate::lex::{Cursor, Fault, Word};
 use crate::play::{MAX_WAIT, cut};
-use crate::program::{Call, Delegate, Ending, KINDS, MODES, Program, Statement, Wider};
+use crate::program::{Call, Delegate, Ending, KINDS, MODES, Program, Statement, When, Wider};
 
 /// A script may have this many statements, those of its blocks not counted.
 pub(crate) const MAX_STATEMENTS: usize = 1_000;
@@ -169,13 +169,14 @@ fn delegate(cursor: &mut Cursor<'_>, at: usize, form: &'static str, kind: Delega
     if cursor.peek() != Some('{') {
         return Err(cursor.fault(at, format!("`{form}` has no block")));
     }
-    let label = if args.next_is("via") { None } else { args.optional() };
+    let label = if args.next_is("via") || args.next_is("in") { None } else { args.optional() };
+    let when = args.when()?;
     let via = args.keyword("via").map(|_| args.word()).transpose()?;
     args.done()?;
     let block = cursor.at();
     match cursor.block()? {
         "" => Err(cursor.fault(block, "this block is empty: a child needs a prompt")),
-        prompt => Ok(Statement::Call(Call::Delegate { kind, label, via, prompt: prompt.to_owned() })),
+        prompt => Ok(Statement::Call(Call::Delegate { kind, label, when, via, prompt: prompt.to_owned() })),
     }
 }
 
@@ -233,6 +234,14 @@ impl Args {
         match (self.keyword("because"), self.words.next()) {
             (Some(_), Some(reason)) => Ok(Some(Wider { mode, reason: reason.text })),
             _ => Err(Fault { at: with.at, what: "a reason is missing: `with MODE because REASON`".into() }),
+        }
+    }
+
+    fn when(&mut self) -> Result<When, Fault> {
+        let Some(Word { at, .. }) = self.keyword("in") else { return Ok(When::Now) };
+        match self.keyword("background") {
+            Some(_) => Ok(When::InBackground),
+            None => Err(Fault { at, what: "`background` is missing: `in background`".into() }),
         }
     }
 

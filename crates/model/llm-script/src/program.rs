@@ -39,7 +39,7 @@ pub(crate) enum Call {
     Glob { pattern: String },
     Grep { pattern: String, path: Option<String> },
     Bash { command: String, wider: Option<Wider> },
-    Delegate { kind: Delegate, label: Option<String>, via: Option<String>, prompt: String },
+    Delegate { kind: Delegate, label: Option<String>, when: When, via: Option<String>, prompt: String },
     Raw { tool: String, arguments: String },
 }
 
@@ -48,6 +48,13 @@ pub(crate) enum Call {
 pub(crate) enum Delegate {
     Spawn,
     Fork,
+}
+
+/// Whether a call waits for its child.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum When {
+    Now,
+    InBackground,
 }
 
 /// A wish for a wider sandbox, for one call.
@@ -82,7 +89,7 @@ pub(crate) const KINDS: [(&str, LlmErrorKind); 8] = [
 ];
 
 /// Words that mean something when they are bare.
-const KEYWORDS: [&str; 4] = ["all", "because", "via", "with"];
+const KEYWORDS: [&str; 5] = ["all", "because", "in", "via", "with"];
 
 /// A text as one word of a script: bare where that is clear, else in double quotes.
 ///
@@ -171,6 +178,8 @@ struct Arguments<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     prompt: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    run_in_background: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     sandbox_permissions: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     justification: Option<&'a str>,
@@ -209,9 +218,10 @@ impl Call {
             Self::Glob { pattern } => Arguments { pattern: Some(pattern), ..none },
             Self::Grep { pattern, path } => Arguments { pattern: Some(pattern), path: path.as_deref(), ..none },
             Self::Bash { command, wider } => Arguments { command: Some(command), ..none }.asking(wider.as_ref()),
-            Self::Delegate { label, prompt, .. } => {
+            Self::Delegate { label, when, prompt, .. } => {
                 let description = Some(label.clone().unwrap_or_else(|| first_words(prompt)));
-                Arguments { description, prompt: Some(prompt), ..none }
+                let run_in_background = (*when == When::InBackground).then_some(true);
+                Arguments { description, prompt: Some(prompt), run_in_background, ..none }
             }
             Self::Raw { arguments, .. } => return arguments.clone(),
         };

@@ -29,6 +29,17 @@ pub(crate) fn report(steps: &[Step<'_>], turn: &Turn<'_>) -> String {
     report
 }
 
+/// What was told of things that happened, each as a line and some more.
+pub(crate) fn noted(heard: &[String]) -> String {
+    let mut noted = String::new();
+    for notice in heard {
+        noted.push_str(if noted.is_empty() { "noted" } else { "\nnoted" });
+        let lines = notice.lines().filter(|line| !line.starts_with("<notice>") && !line.starts_with("</notice>"));
+        add_lines(&mut noted, &lines.collect::<Vec<_>>(), MAX_LINES);
+    }
+    noted
+}
+
 fn add(report: &mut String, steps: &[Step<'_>], Done { step, index, call, result }: &Done<'_>) {
     let asked = steps.get(*step).and_then(|step| step.calls.get(*index)).filter(|asked| asked.tool() == &*call.name);
     let label = asked.map_or_else(|| format!("call {}", cut(&call.name, 60)), |asked| asked.label());
@@ -51,8 +62,11 @@ fn add(report: &mut String, steps: &[Step<'_>], Done { step, index, call, result
         _ => MAX_LINES,
     };
     let text = text_of(content);
-    let lines: Vec<&str> = text.trim().lines().collect();
-    match &lines[..] {
+    add_lines(report, &text.trim().lines().collect::<Vec<_>>(), max_lines);
+}
+
+fn add_lines(report: &mut String, lines: &[&str], max_lines: usize) {
+    match lines {
         [] => {}
         [line, ..] if lines.len() == 1 || max_lines == 1 => {
             report.push_str(": ");

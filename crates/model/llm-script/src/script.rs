@@ -4,7 +4,7 @@ use crate::HELP;
 use crate::parse::parse;
 use crate::play::{End, Play, call, cut, output_tokens, pieces};
 use crate::program::{Ending, KINDS, Step};
-use crate::report::report;
+use crate::report::{noted, report};
 use crate::turn::Turn;
 
 /// A longer prompt is refused, in words.
@@ -40,8 +40,14 @@ fn plan(request: &Request) -> Play {
     };
     let (steps, last) = program.steps();
     let Some(step) = steps.get(turn.step) else {
-        let text = if last.says.is_empty() { report(&steps, &turn) } else { last.says.join("\n") };
-        return Play { delay: last.wait, ..say(&text) };
+        let answer = if last.says.is_empty() { report(&steps, &turn) } else { last.says.join("\n") };
+        let noted = noted(&turn.heard);
+        return match (noted.is_empty(), turn.step > steps.len()) {
+            (true, _) => Play { delay: last.wait, ..say(&answer) },
+            (false, false) => Play { delay: last.wait, ..say(&format!("{answer}\n{noted}")) },
+            // The answer was given before.
+            (false, true) => say(&noted),
+        };
     };
     match not_offered(step, request) {
         None => perform(step, &turn),

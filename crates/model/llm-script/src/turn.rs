@@ -8,6 +8,9 @@ use crate::play::words_of;
 /// How the harness's notes to the model begin. They have the user's role and are no prompts.
 const NOTE: &str = "<runtime-context>";
 
+/// How it begins what it tells of something that happened. That is no prompt either.
+const NOTICE: &str = "<notice>";
+
 /// What a request says about where its conversation is: its last prompt and everything since.
 pub(crate) struct Turn<'a> {
     pub(crate) prompt: String,
@@ -17,6 +20,8 @@ pub(crate) struct Turn<'a> {
     pub(crate) messages: usize,
     /// Words of the prompt and of what came after it.
     pub(crate) input_tokens: u64,
+    /// What was told since the last reply, in order.
+    pub(crate) heard: Vec<String>,
     since: Vec<&'a Message>,
 }
 
@@ -37,21 +42,25 @@ pub(crate) enum Failed {
 
 impl<'a> Turn<'a> {
     pub(crate) fn of(request: &'a Request) -> Self {
-        let (mut since, mut prompt) = (Vec::new(), String::new());
+        let (mut since, mut prompt, mut heard, mut replied) = (Vec::new(), String::new(), Vec::new(), false);
         for message in request.messages.iter().rev().map(Arc::as_ref) {
             since.push(message);
+            replied |= message.role == Role::Assistant;
             if message.role == Role::User {
                 let text = message.text_cow();
-                if !text.starts_with(NOTE) {
+                if text.starts_with(NOTICE) {
+                    heard.extend((!replied).then(|| text.into_owned()));
+                } else if !text.starts_with(NOTE) {
                     prompt = text.into_owned();
                     break;
                 }
             }
         }
         since.reverse();
+        heard.reverse();
         let step = since.iter().filter(|message| message.role == Role::Assistant).count();
         let input_tokens = since.iter().map(|message| words_of(message)).sum();
-        Self { prompt, step, messages: request.messages.len(), input_tokens, since }
+        Self { prompt, step, messages: request.messages.len(), input_tokens, heard, since }
     }
 
     /// Every call since the prompt, in order.

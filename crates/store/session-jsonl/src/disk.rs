@@ -4,6 +4,7 @@
 pub(crate) mod fake;
 mod folder;
 
+use std::any::Any;
 use std::io;
 
 pub(crate) use folder::Folder;
@@ -18,6 +19,9 @@ pub(crate) trait Disk: Send + Sync {
 
     /// A regular file in it. Links are not followed.
     fn open(&self, name: &str, how: How) -> io::Result<Box<dyn Blob>>;
+
+    /// What a name leads to. Links are not followed.
+    fn stat(&self, name: &str) -> io::Result<Stat>;
 
     /// Gives a file another name, which must be free.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
@@ -49,10 +53,13 @@ pub(crate) enum How {
 }
 
 /// An open file.
-pub(crate) trait Blob: Send {
-    fn stat(&self) -> io::Result<Stat>;
+pub(crate) trait Blob: Any + Send {
+    /// What it was when it was opened.
+    fn as_opened(&self) -> Stat;
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize>;
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize>;
+    /// Writes at most `len` bytes of another file of the same disk, without their passing through this process.
+    fn copy_at(&self, offset: u64, source: &dyn Blob, from: u64, len: u64) -> io::Result<u64>;
     fn set_len(&self, len: u64) -> io::Result<()>;
     /// Returns when the bytes and the length are on stable storage.
     fn sync(&self) -> io::Result<()>;
@@ -65,6 +72,8 @@ pub(crate) struct Stat {
     pub modified: u64,
     /// Equal for equal files.
     pub identity: (u64, u64),
+    /// When anything about it was last changed, by the system's clock: nobody can set it back.
+    pub changed: (i64, i64),
 }
 
 /// Whoever has it, has the lock. Dropping it frees the lock and removes its file.
@@ -85,6 +94,23 @@ impl dyn Blob + '_ {
                 Ok(count) => {
                     bytes = &bytes[count..];
                     offset += count as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes all of `len` bytes of another file, which must have them.
+    pub(crate) fn copy_all_at(&self, mut offset: u64, source: &dyn Blob, mut from: u64, len: u64) -> io::Result<()> {
+        let end = from + len;
+        while from < end {
+            match self.copy_at(offset, source, from, end - from) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(count) => {
+                    from += count;
+                    offset += count;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),

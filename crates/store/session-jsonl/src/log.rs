@@ -26,6 +26,12 @@ struct Log {
 
 type Flushed = Result<(), FlushError>;
 
+/// Who does what is asked for, unless someone is at it already.
+enum Doer {
+    Pool,
+    Asker,
+}
+
 /// What the next job does. All that gathers while one is at work is done by the one after it, with one sync.
 #[derive(Default)]
 struct Waiting {
@@ -48,16 +54,16 @@ impl Kept {
 impl Backing for Kept {
     fn hint(&self, log: &Snapshot) {
         if self.0.durable.load(Ordering::Acquire) > 0 {
-            self.0.ask(|waiting| waiting.want(log.clone()));
+            self.0.ask(Doer::Pool, |waiting| waiting.want(log.clone()));
         }
     }
 
     fn flush(&self, log: Snapshot) -> Boxed<'static, Flushed> {
-        if self.0.durable.load(Ordering::Acquire) > log.len() {
+        if self.0.holds(&log) {
             return Box::pin(std::future::ready(Ok(())));
         }
         let (answer, flushed) = oneshot::channel();
-        self.0.ask(|waiting| {
+        self.0.ask(Doer::Pool, |waiting| {
             waiting.want(log);
             waiting.flushes.push(answer);
         });
@@ -66,7 +72,9 @@ impl Backing for Kept {
 
     fn close(&self, log: Snapshot) -> Boxed<'static, Flushed> {
         let (answer, closed) = oneshot::channel();
-        self.0.ask(|waiting| {
+        // Letting go waits for no disk, and whoever drops a session does it himself as well.
+        let doer = if self.0.holds(&log) { Doer::Asker } else { Doer::Pool };
+        self.0.ask(doer, |waiting| {
             waiting.want(log);
             waiting.closes.push(answer);
         });
@@ -75,7 +83,7 @@ impl Backing for Kept {
 
     fn discard(&self) -> Boxed<'static, ()> {
         let (answer, discarded) = oneshot::channel();
-        self.0.ask(|waiting| waiting.discards.push(answer));
+        self.0.ask(Doer::Pool, |waiting| waiting.discards.push(answer));
         // An error means that the store is closed or that the work panicked; both were reported.
         Box::pin(async { discarded.await.unwrap_or_default() })
     }
@@ -104,16 +112,25 @@ impl Waiting {
 }
 
 impl Log {
+    /// Whether all of it is on stable storage.
+    fn holds(&self, log: &Snapshot) -> bool {
+        self.durable.load(Ordering::Acquire) > log.len()
+    }
+
     /// Adds to what the next job does, and sees that there is one.
-    fn ask(self: &Arc<Self>, add: impl FnOnce(&mut Waiting)) {
+    fn ask(self: &Arc<Self>, doer: Doer, add: impl FnOnce(&mut Waiting)) {
         let mut waiting = self.lock();
         add(&mut waiting);
         if std::mem::replace(&mut waiting.scheduled, true) {
             return;
         }
         drop(waiting);
+        match doer {
+            Doer::Asker if !self.work(&mut Vec::new()) => return,
+            Doer::Asker | Doer::Pool => {}
+        }
         let log = self.clone();
-        if let Err(error) = self.store.pool.submit(Box::new(move |buffer| log.work(buffer))) {
+        if let Err(error) = self.store.pool.submit(Box::new(move |buffer| log.work_on(buffer))) {
             let refused = std::mem::take(&mut *self.lock());
             // Without a thread of the store, whoever lets go does it here: it takes no waiting.
             if !refused.discards.is_empty() {
@@ -124,7 +141,16 @@ impl Log {
         }
     }
 
-    fn work(self: Arc<Self>, buffer: &mut Vec<u8>) {
+    /// As a job of the pool.
+    fn work_on(self: Arc<Self>, buffer: &mut Vec<u8>) {
+        if self.work(buffer) {
+            let store = self.store.clone();
+            store.pool.resubmit(Box::new(move |buffer| self.work_on(buffer)));
+        }
+    }
+
+    /// Does everything that waits. Whether there is more by now.
+    fn work(&self, buffer: &mut Vec<u8>) -> bool {
         let mut batch = std::mem::replace(&mut *self.lock(), Waiting { scheduled: true, ..Waiting::default() });
         let log = batch.log.take();
         let worked = catch_unwind(AssertUnwindSafe(|| self.bring(log.as_ref(), &batch, buffer)));
@@ -145,10 +171,7 @@ impl Log {
         };
         // Whoever is answered may drop the session and open it again: by now that finds no work.
         batch.answer(&result);
-        if more {
-            let store = self.store.clone();
-            store.pool.resubmit(Box::new(move |buffer| self.work(buffer)));
-        }
+        more
     }
 
     fn bring(&self, log: Option<&Snapshot>, batch: &Waiting, buffer: &mut Vec<u8>) -> Result<(), Fault> {

@@ -18,6 +18,11 @@ impl Names {
         Self { folder, id }
     }
 
+    /// Those of another session beside it.
+    pub(crate) fn of(&self, id: SessionId) -> Self {
+        Self { folder: self.folder.clone(), id }
+    }
+
     /// The session whose log has this name.
     pub(crate) fn id_of_log(name: &str) -> Option<SessionId> {
         name.strip_suffix(LOG)?.parse().ok()

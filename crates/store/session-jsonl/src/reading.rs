@@ -20,6 +20,8 @@ const MOST_HEADER: usize = 1 << 20;
 /// A log as it is on disk.
 pub(crate) struct Whole {
     pub decoded: Decoded,
+    /// How many bytes the header has, with its newline.
+    pub head: u64,
     /// How many bytes are whole lines.
     pub bytes: u64,
     /// What is behind them.
@@ -35,7 +37,7 @@ pub(crate) fn open(disk: &dyn Disk, names: &Names, how: How) -> Result<Box<dyn B
 
 pub(crate) fn whole(blob: &dyn Blob, names: &Names, vocabulary: &Vocabulary) -> Result<Whole, ReadError> {
     let reading = |source| Fault { doing: "read", place: names.place(), source };
-    let len = blob.stat().map_err(reading)?.len;
+    let len = blob.as_opened().len;
     if len > MOST_BYTES {
         return Err(damage(names, None, format!("it has {len} bytes, and a log has at most {MOST_BYTES}")));
     }
@@ -47,13 +49,14 @@ pub(crate) fn whole(blob: &dyn Blob, names: &Names, vocabulary: &Vocabulary) -> 
         return Err(damage(names, Some(1), why.to_owned()));
     }
     let bytes = lines.len() as u64;
+    let head = lines.iter().position(|byte| *byte == b'\n').map_or(bytes, |end| end as u64 + 1);
     let text = String::from_utf8(lines).map_err(|error| {
         let line = 1 + count_lines(&error.as_bytes()[..error.utf8_error().valid_up_to()]);
         damage(names, Some(line), "it is not UTF-8".to_owned())
     })?;
     let decoded = vocabulary.decode(text).map_err(|error| Damage::decoding(names.place(), error))?;
     check_id(decoded.log().header(), names)?;
-    Ok(Whole { decoded, bytes, torn })
+    Ok(Whole { decoded, head, bytes, torn })
 }
 
 /// What a listing says of a log.
@@ -65,7 +68,7 @@ pub(crate) fn summary(
 ) -> Result<Summary, ReadError> {
     let blob = open(disk, names, How::Read)?;
     let reading = |source| Fault { doing: "read", place: names.place(), source };
-    let stat = blob.stat().map_err(reading)?;
+    let stat = blob.as_opened();
     let mut head = blob.read_from(0, HEAD).map_err(reading)?;
     if !head.contains(&b'\n') && head.len() == HEAD {
         head = blob.read_from(0, MOST_HEADER).map_err(reading)?;

@@ -1,7 +1,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use session::{Session, SessionId, Sessions, Vocabulary};
@@ -16,7 +16,7 @@ use crate::names::Names;
 use crate::pool::Pool;
 use crate::reading::{self, Whole};
 use crate::sweep::sweep;
-use crate::writer::{Home, Writer};
+use crate::writer::{Home, OnDisk, OpenFiles, Sources, Writer};
 
 /// Keeps sessions in a directory, which is made (for its owner alone) when the first session is created.
 pub struct JsonlStore(Arc<Inner>);
@@ -25,7 +25,8 @@ pub(crate) struct Inner {
     folder: Arc<Path>,
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) pool: Pool,
-    holding: Arc<AtomicUsize>,
+    files: Arc<OpenFiles>,
+    sources: Arc<Sources>,
     swept: AtomicBool,
 }
 
@@ -38,8 +39,8 @@ impl JsonlStore {
     }
 
     pub(crate) fn on(folder: PathBuf, disk: Arc<dyn Disk>) -> Self {
-        let (holding, swept) = (Arc::default(), AtomicBool::new(false));
-        Self(Arc::new(Inner { folder: folder.into(), disk, pool: Pool::new(), holding, swept }))
+        let (files, sources, swept) = (Arc::default(), Arc::default(), AtomicBool::new(false));
+        Self(Arc::new(Inner { folder: folder.into(), disk, pool: Pool::new(), files, sources, swept }))
     }
 
     /// The file that holds a session, or would.
@@ -106,9 +107,15 @@ impl SessionStore for JsonlStore {
 impl Inner {
     fn create(self: &Arc<Self>, id: SessionId) -> Result<Kept, CreateError> {
         let names = self.names(id);
-        self.disk.prepare().map_err(|source| self.fault("make", source))?;
-        let lease = self.lease(&names)?.map_err(CreateError::Busy)?;
-        match self.disk.open(&names.log(), How::Read) {
+        let lease = match self.lease(&names) {
+            Err(fault) if fault.source.kind() == io::ErrorKind::NotFound => {
+                self.disk.prepare().map_err(|source| self.fault("make", source))?;
+                self.lease(&names)?
+            }
+            leased => leased?,
+        };
+        let lease = lease.map_err(CreateError::Busy)?;
+        match self.disk.stat(&names.log()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Ok(_) => return Err(CreateError::Exists { place: names.place() }),
             Err(source) => return Err(Fault { doing: "look for", place: names.place(), source }.into()),
@@ -122,8 +129,8 @@ impl Inner {
         reading::open(&*self.disk, &names, How::Read)?;
         let lease = self.lease(&names)?.map_err(OpenError::Busy)?;
         let blob = reading::open(&*self.disk, &names, How::Write)?;
-        let Whole { decoded, bytes, torn } = reading::whole(&*blob, &names, &sessions.vocabulary())?;
-        let events = decoded.log().len();
+        let Whole { decoded, head, bytes, torn } = reading::whole(&*blob, &names, &sessions.vocabulary())?;
+        let log = decoded.log().clone();
         let mut opened =
             Opened::resume(sessions, decoded).map_err(|error| OpenError::resuming(names.place(), error))?;
         let home = self.home(names);
@@ -134,8 +141,8 @@ impl Inner {
         }
         // What a killed process wrote may be in memory only. Nothing is built on it before it is not.
         blob.sync().map_err(|error| home.fault("sync", error))?;
-        let identity = blob.stat().map_err(|error| home.fault("look at", error))?.identity;
-        let writer = Writer::opened(home, lease, identity, events, bytes);
+        let file = OnDisk::found(blob.as_opened().identity, &log, head, bytes);
+        let writer = Writer::opened(home, lease, file);
         let kept = Arc::new(Kept::new(self.clone(), writer));
         opened.session.attach(kept).expect("a session that was just resumed is kept nowhere");
         Ok(opened)
@@ -184,7 +191,7 @@ impl Inner {
     }
 
     fn home(&self, names: Names) -> Home {
-        Home { disk: self.disk.clone(), names, holding: self.holding.clone() }
+        Home { disk: self.disk.clone(), names, files: self.files.clone(), sources: self.sources.clone() }
     }
 
     fn names(&self, id: SessionId) -> Names {

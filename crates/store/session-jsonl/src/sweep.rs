@@ -15,7 +15,7 @@ pub(crate) fn sweep(disk: &dyn Disk, names: impl Fn(SessionId) -> Names) {
     let Ok(all) = disk.names() else { return };
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let orphans = all.iter().filter_map(|name| Names::id_of_lock(name)).map(names).filter(|names| {
-        let modified = disk.open(&names.lock(), How::Read).and_then(|lock| lock.stat()).map(|stat| stat.modified);
+        let modified = disk.open(&names.lock(), How::Read).map(|lock| lock.as_opened().modified);
         has_no_log(disk, names) && modified.is_ok_and(|at| Duration::from_millis(at) + YOUNG < now)
     });
     for orphan in orphans {

@@ -37,6 +37,15 @@ struct Written {
 }
 
 impl MemoryStore {
+    /// What another process would find if this one were killed now: everything that was flushed, and no lease.
+    #[must_use]
+    pub fn after_crash(&self) -> Self {
+        let flushed = |kept: &Kept| Kept { text: kept.text.clone(), modified: kept.modified, leased: false };
+        let kept = self.lock();
+        let whole = kept.iter().filter(|(_, kept)| !kept.text.is_empty());
+        Self(Arc::new(Mutex::new(whole.map(|(id, kept)| (*id, flushed(kept))).collect())))
+    }
+
     fn lock(&self) -> MutexGuard<'_, BTreeMap<SessionId, Kept>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

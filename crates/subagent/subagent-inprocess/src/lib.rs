@@ -20,21 +20,24 @@
 use agent::{Agents, Receipt, TurnOutcome};
 use llm::Content;
 use session::{Seed, Session, TurnReason};
-use subagent::{Capability, RunResult, Start, StartError, Started, StopReason, compose, denials_in};
+use subagent::{
+    Capability, Composed, RESULT_TOOL, RunResult, Start, StartError, Started, StopReason, compose, denials_in,
+};
 
 /// What every child in this process can honour.
-pub const OFFERS: &[Capability] = &[Capability::DepthLimit];
+pub const OFFERS: &[Capability] =
+    &[Capability::OutputSchema, Capability::DepthLimit, Capability::ToolFilter, Capability::Persona];
 
 /// Creates a child seeded as `seed` says, prompts it once and reports how it ended.
 pub async fn run(agents: &Agents, start: Start, seed: Seed) -> Result<Started, StartError> {
-    let mut agent = compose(agents, start, seed).await?;
+    let Composed { mut agent, structured } = compose(agents, start, seed).await?;
     let receipt = agent.prompted().expect("the composition prompts the child");
     let agent = agent.leave();
     let session = agent.session().clone();
-    Ok(Started { child: Some(agent.id()), result: Box::pin(finish(receipt, session)) })
+    Ok(Started { child: Some(agent.id()), result: Box::pin(finish(receipt, session, structured)) })
 }
 
-async fn finish(receipt: Receipt, session: Session) -> RunResult {
+async fn finish(receipt: Receipt, session: Session, structured: bool) -> RunResult {
     let TurnOutcome { reason, output, usage, .. } = receipt.outcome().await;
     let output =
         output.map_or_else(Vec::new, |message| message.content.iter().filter(|part| is_said(part)).cloned().collect());
@@ -44,7 +47,25 @@ async fn finish(receipt: Receipt, session: Session) -> RunResult {
         TurnReason::Aborted { cause } => cause.clone(),
         TurnReason::Completed | TurnReason::MaxTokens | TurnReason::Interrupted => None,
     };
-    RunResult { reason: StopReason::from(&reason), output, message, usage, denials }
+    let ended = RunResult { reason: StopReason::from(&reason), output, structured: None, message, usage, denials };
+    match structured {
+        true => with_what_was_handed_in(ended, &session),
+        false => ended,
+    }
+}
+
+/// A child that was to hand its result in and completed without doing so has failed.
+fn with_what_was_handed_in(ended: RunResult, session: &Session) -> RunResult {
+    if ended.reason != StopReason::Completed {
+        return ended;
+    }
+    match Composed::handed_in(session) {
+        Some(structured) => RunResult { structured: Some(structured), ..ended },
+        None => {
+            let message = format!("the child finished without handing its result in with `{RESULT_TOOL}`");
+            RunResult { reason: StopReason::Error, message: Some(message.into()), ..ended }
+        }
+    }
 }
 
 /// Whether a part of a message is for others to read.

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use llm::Route;
 use serde::{Deserialize, Serialize};
 use session::Payload;
+use tools::ToolFilter;
 
 /// The version that is written.
 pub const DESCRIPTOR_VERSION: u32 = 1;
@@ -23,12 +24,12 @@ pub struct Descriptor {
     /// Its model, if it is not its parent's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<Route>,
-    /// Its persona, if it is not the deployment's.
+    /// Its persona, if it is not the deployment's, as its model reads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub persona: Option<Arc<str>>,
-    /// The tools it is held to.
+    /// The tools it is held to: what was asked for it, and what held for its parent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tool_filter: Option<Arc<[Arc<str>]>>,
+    pub tool_filter: Option<ToolFilter>,
     /// That it has no pin because nobody could be asked anyway.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<ApprovalAbsent>,

@@ -54,20 +54,30 @@
 //! }
 //! ```
 
+mod budget;
 mod child;
 mod denials;
 mod descriptor;
+mod filter;
+mod persona;
 mod plugin;
 mod provider;
 mod request;
 mod run;
 mod start;
+mod structured;
+#[cfg(feature = "testing")]
+pub mod testing;
 
-pub use child::compose;
+pub use budget::{Budget, BudgetReached, BudgetSpent, Limits};
+pub use child::{Composed, compose};
 pub use denials::{ChildDenial, DENIALS_SHOWN, DelegationReport, Denials, denial_of, denials_in};
 pub use descriptor::{ApprovalAbsent, ChildMode, DESCRIPTOR_VERSION, Descriptor};
+pub use filter::UnknownTools;
+pub use persona::{PERSONA_VARIABLES, Persona, PersonaError};
 pub use plugin::{Config, SubagentPlugin};
 pub use provider::{Capability, Start, StartError, Started, SubagentProvider};
 pub use request::Request;
 pub use run::{ChildEnded, ChildStarted, Run, RunId, RunResult, Starting, StopReason};
-pub use start::{Limits, Subagents};
+pub use start::Subagents;
+pub use structured::{OutputSchema, RESULT_TOOL, SchemaError};

@@ -5,9 +5,9 @@ use context::{BoxError, Ctx, Need, Plugin};
 use session::{Session, Sessions};
 use system_prompt::RuntimeFact;
 
-use crate::{Descriptor, Limits, Subagents};
+use crate::{Descriptor, Limits, Subagents, budget};
 
-/// Provides [`Subagents`], and tells children that their scope is fixed.
+/// Provides [`Subagents`], tells children that their scope is fixed, and stops trees that have spent their budget.
 pub struct SubagentPlugin;
 
 /// How delegation is configured.
@@ -33,7 +33,9 @@ impl Plugin for SubagentPlugin {
         let sessions = ctx.get::<Sessions>().ok_or("no `Sessions` service")?;
         sessions.learn::<Descriptor>()?;
         ctx.register::<dyn RuntimeFact>("delegation", Arc::new(FixedScope))?;
-        Ok(ctx.provide(Subagents::new(ctx, config.limits))?)
+        let subagents = Subagents::new(ctx, config.limits);
+        budget::keep(ctx, subagents.trees())?;
+        Ok(ctx.provide(subagents)?)
     }
 }
 

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use context::{BoxError, Boxed, Ctx};
 use session::{CaptureError, Delegation, FlushError, SessionId};
 
-use crate::{Request, RunResult};
+use crate::{BudgetSpent, Request, RunResult, UnknownTools};
 
 /// A kind of child. Registered by name with [`Subagents::register`](crate::Subagents::register); a stranger writes one
 /// against public API alone.
@@ -28,7 +28,7 @@ pub trait SubagentProvider: Send + Sync {
 /// A start-time option that not every provider can honour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Capability {
-    /// A result by a schema.
+    /// A result by a schema, which it hands in with a tool.
     OutputSchema,
     /// A limit of depth.
     DepthLimit,
@@ -87,6 +87,12 @@ pub enum StartError {
         /// The deployment's or the request's, whichever is lower.
         limit: u32,
     },
+    /// The tree of agents has used up what it may.
+    #[error(transparent)]
+    Budget(#[from] BudgetSpent),
+    /// The filter names tools that there are not.
+    #[error(transparent)]
+    UnknownTools(#[from] UnknownTools),
     /// The model that was asked for has no adapter.
     #[error("the child's model cannot be used: {0}")]
     Model(#[from] llm::UnknownProvider),

@@ -1,10 +1,10 @@
 use std::sync::Arc;
 
 use llm::Route;
-use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
+use tools::ToolFilter;
 
-use crate::Capability;
+use crate::{Capability, OutputSchema, Persona};
 
 /// What is asked of a child. The working directory is not among it: the workspace root is the parent's, always.
 #[derive(Clone, Debug, Default)]
@@ -20,11 +20,11 @@ pub struct Request {
     /// A limit of depth below the deployment's.
     pub max_depth: Option<u32>,
     /// Who the child is, instead of who the deployment says.
-    pub persona: Option<Arc<str>>,
-    /// Names of the tools it may use, of those that its parent may.
-    pub tool_filter: Option<Arc<[Arc<str>]>>,
-    /// JSON Schema of the result it must give.
-    pub output_schema: Option<Arc<RawValue>>,
+    pub persona: Option<Persona>,
+    /// Which tools it may use, of those that its parent may. When a provider sees it, what holds for the parent is in it.
+    pub tool_filter: Option<ToolFilter>,
+    /// What its result must look like. It is handed in with a tool, and a child that does not do so fails.
+    pub output_schema: Option<OutputSchema>,
     /// Cancels the start, and the child if there is one already.
     pub cancelled: CancellationToken,
 }

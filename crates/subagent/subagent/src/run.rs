@@ -37,6 +37,8 @@ pub struct RunResult {
     pub reason: StopReason,
     /// The content of its last message that says something; empty if there was none.
     pub output: Vec<Content>,
+    /// What it handed in, where a schema was given.
+    pub structured: Option<serde_json::Value>,
     /// What went wrong, in one line, where something did.
     pub message: Option<Arc<str>>,
     /// Tokens that it cost, its own children not counted.
@@ -125,7 +127,8 @@ impl RunResult {
 
     /// A child that ended without a word.
     pub fn ended(reason: StopReason) -> Self {
-        Self { reason, output: Vec::new(), message: None, usage: Usage::default(), denials: Denials::default() }
+        let (usage, denials) = (Usage::default(), Denials::default());
+        Self { reason, output: Vec::new(), structured: None, message: None, usage, denials }
     }
 
     /// Its text parts together.

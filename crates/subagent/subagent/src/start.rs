@@ -8,38 +8,27 @@ use futures_util::FutureExt as _;
 use session::{Delegation, SessionId};
 use tokio::sync::{SetOnce, oneshot};
 
+use crate::budget::{Place, Trees};
 use crate::run::OwnedScope;
 use crate::{
-    ChildEnded, ChildStarted, Request, Run, RunId, RunResult, Start, StartError, Started, Starting, StopReason,
-    SubagentProvider,
+    ChildEnded, ChildStarted, Limits, Request, Run, RunId, RunResult, Start, StartError, Started, Starting, StopReason,
+    SubagentProvider, filter,
 };
 
 /// The named providers, and the one way to start a child with them.
 pub struct Subagents {
     realm: Realm,
     providers: Registry<dyn SubagentProvider>,
-    limits: Limits,
+    trees: Arc<Trees>,
     runs: AtomicU64,
-}
-
-/// What the deployment allows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// How far below a top-level session a child may stand; 0 forbids delegation.
-    pub max_depth: u32,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { max_depth: 3 }
-    }
 }
 
 impl Subagents {
     /// Runs are announced in `home`'s realm, and children look it up.
     pub fn new(home: &Ctx, limits: Limits) -> Arc<Self> {
         let realm = home.realm().clone();
-        Arc::new(Self { realm, providers: Registry::default(), limits, runs: AtomicU64::new(1) })
+        let trees = Arc::new(Trees::new(limits));
+        Arc::new(Self { realm, providers: Registry::default(), trees, runs: AtomicU64::new(1) })
     }
 
     /// Adds a provider under a name of its own. Dropping the registration blocks new starts and leaves runs alone.
@@ -58,7 +47,11 @@ impl Subagents {
 
     /// What the deployment allows.
     pub fn limits(&self) -> Limits {
-        self.limits
+        self.trees.limits()
+    }
+
+    pub(crate) fn trees(&self) -> &Arc<Trees> {
+        &self.trees
     }
 
     /// Captures the parent's scope *now*, then starts a child in a task that the parent's scope owns. A parent that
@@ -76,25 +69,28 @@ impl Subagents {
         parent: &AgentRef,
         name: &str,
         delegation: Delegation,
-        request: Request,
+        mut request: Request,
     ) -> Result<oneshot::Receiver<Result<Run, StartError>>, StartError> {
         let name: Arc<str> = name.into();
         let provider = self.providers.get(&name).ok_or_else(|| self.unknown(&name))?;
         let offers = catch_unwind(AssertUnwindSafe(|| provider.offers()))
             .map_err(|_| StartError::Panicked { provider: name.clone() })?;
+        let asked = request.tool_filter.as_ref();
+        request.tool_filter = filter::for_child(parent, delegation.parent(), asked, &self.realm)?;
         if let Some(capability) = request.needs().find(|need| !offers.contains(need)) {
             return Err(StartError::Unsupported { provider: name, capability });
         }
-        let limit = request.max_depth.unwrap_or(u32::MAX).min(self.limits.max_depth);
+        let limit = request.max_depth.unwrap_or(u32::MAX).min(self.limits().max_depth);
         if delegation.depth() > limit {
             return Err(StartError::TooDeep { depth: delegation.depth(), limit });
         }
         if let Some(model) = &request.model {
             model.adapter(&self.realm)?;
         }
+        let place = self.trees.admit(parent, delegation.child()).map_err(|_| StartError::ParentClosing)??;
         let id = RunId(self.runs.fetch_add(1, Ordering::Relaxed));
         let (handed, receiver) = oneshot::channel();
-        let launch = Launch { id, realm: self.realm.clone(), provider, name, parent: parent.clone(), handed };
+        let launch = Launch { id, realm: self.realm.clone(), provider, name, parent: parent.clone(), place, handed };
         parent
             .ctx()
             .spawn("run", Stop::Join, launch.carry(delegation, request))
@@ -115,6 +111,7 @@ struct Launch {
     provider: Arc<dyn SubagentProvider>,
     name: Arc<str>,
     parent: AgentRef,
+    place: Option<Arc<Place>>,
     handed: oneshot::Sender<Result<Run, StartError>>,
 }
 
@@ -125,10 +122,14 @@ impl Launch {
     /// older of the two to be joined after it. Once that has closed nothing of the child is left, so a provider whose
     /// result never settles holds up nobody.
     async fn carry(self, delegation: Delegation, request: Request) {
-        let Self { id, realm, provider, name, parent, mut handed } = self;
+        let Self { id, realm, provider, name, parent, place, mut handed } = self;
         let Ok(scope) = parent.ctx().child_in("run", realm.clone()) else {
             return drop(handed.send(Err(StartError::ParentClosing)));
         };
+        if let Some(place) = place.clone() {
+            // A finished child is alive until it is disposed, and then nothing is left of it.
+            let _ = scope.own(Registration::new(move || place.leave()));
+        }
         let from = parent.id();
         let (cancelled, label) = (request.cancelled.clone(), request.label.clone());
         let start = Start { ctx: Ctx::clone(&scope), provider: name.clone(), parent, delegation, request };
@@ -140,6 +141,9 @@ impl Launch {
                 return drop(handed.send(Err(error)));
             }
         };
+        if let Some(place) = &place {
+            place.lived();
+        }
         realm.emit(&ChildStarted { run: id, provider: name.clone(), label, parent: from, child });
         let settled = Arc::new(SetOnce::new());
         let mut end = End { realm, run: id, provider: name.clone(), parent: from, child, settled, result: None };
@@ -151,7 +155,11 @@ impl Launch {
             ..RunResult::ended(StopReason::Error)
         };
         let result = AssertUnwindSafe(result).catch_unwind().map(|result| result.unwrap_or_else(panicked));
-        end.result = Some(watch(&scope, &cancelled, result).await);
+        let result = watch(&scope, &cancelled, result).await;
+        if let (Some(place), None) = (&place, child) {
+            place.spend(result.usage);
+        }
+        end.result = Some(result);
     }
 }
 

@@ -1,46 +1,16 @@
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use context::{Listeners, Registration};
-use futures_util::FutureExt as _;
-use session::{Closed, FlushError, Session, SessionId, TurnEnd, TurnStart};
+use context::Registration;
+use session::{Closed, FlushError, Session, Snapshot, TurnEnd, TurnStart};
 use tokio_util::sync::CancellationToken;
 
-use crate::{ApprovalAsked, ApprovalDecided, Outcome, Policy, PolicySet, RequestId};
+use crate::answerers::Answerers;
+use crate::{Answerer, ApprovalAsked, ApprovalDecided, Outcome, Policy, PolicySet, Question, RequestId};
 
 /// The service that every ask goes through.
 pub struct Approval {
     default: Policy,
-    answerers: Listeners<dyn Answerer>,
-}
-
-/// A front door that can ask a person.
-#[async_trait]
-pub trait Answerer: Send + Sync {
-    /// Whether it answers for the agent of this session. One that does not is not consulted.
-    fn owns(&self, session: SessionId) -> bool;
-
-    /// Asks. `None`: nobody answered. Dropped when the turn is cancelled; a late answer is nobody's.
-    async fn answer(&self, question: &Question) -> Option<Answer>;
-}
-
-/// What a person is asked.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Question {
-    /// Whose agent asks.
-    pub session: SessionId,
-    /// What it asks.
-    pub asked: ApprovalAsked,
-}
-
-/// What a person answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// This call, once.
-    AllowOnce,
-    /// No.
-    Reject,
+    answerers: Answerers,
 }
 
 /// What a tool wants to be allowed.
@@ -90,7 +60,7 @@ impl Ask {
 impl Approval {
     /// A service with a deployment default.
     pub fn new(default: Policy) -> Arc<Self> {
-        Arc::new(Self { default, answerers: Listeners::default() })
+        Arc::new(Self { default, answerers: Answerers::default() })
     }
 
     /// What sessions without an override follow.
@@ -100,25 +70,29 @@ impl Approval {
 
     /// The policy of a session at this moment: its last override, or the deployment default.
     pub fn effective(&self, session: &Session) -> Policy {
-        session.latest::<PolicySet>().map_or(self.default, |set| set.policy)
+        self.effective_in(&session.snapshot())
     }
 
-    /// From now on `answerer` is consulted for the agents that it owns, after those before it.
+    /// The policy of a session as it was at one instant.
+    pub fn effective_in(&self, log: &Snapshot) -> Policy {
+        log.latest::<PolicySet>().map_or(self.default, |set| set.policy)
+    }
+
+    /// From now on `answerer` is consulted for the agents that it owns, after those before it. Withdrawing it ends what it
+    /// is being asked, unanswered.
     pub fn answer_with(&self, answerer: Arc<dyn Answerer>) -> Registration {
         self.answerers.add(answerer)
     }
 
     /// Asks, and writes the audit pair. `never` is decided here, before any answerer is consulted. A permission is
-    /// durable in the log before it is given.
+    /// durable in the log before it is given, and is given to the turn that asked for it and to no later one.
     pub async fn request(
         &self,
         session: &Session,
         ask: Ask,
         cancelled: &CancellationToken,
     ) -> Result<Outcome, AskError> {
-        if !has_open_turn(session) {
-            return Err(AskError::NoTurn);
-        }
+        let turn = open_turn(&session.snapshot()).ok_or(AskError::NoTurn)?;
         let Ask { tool, call_id, reason, justification } = ask;
         let reason = Some(reason);
         let asked = |seq| ApprovalAsked { request_id: RequestId(seq), tool, call_id, reason, justification };
@@ -130,36 +104,38 @@ impl Approval {
             Policy::Never => Outcome::Rejected,
             Policy::Ask => {
                 let question = Question { session: session.id(), asked };
-                tokio::select! {
+                let answered = tokio::select! {
                     biased;
                     () = cancelled.cancelled() => Outcome::Cancelled,
-                    outcome = self.consult(&question) => outcome,
+                    outcome = self.answerers.consult(&question) => outcome,
+                };
+                match answered {
+                    Outcome::AllowedOnce => self.by_then(&session.snapshot(), turn),
+                    Outcome::Rejected | Outcome::Cancelled | Outcome::Unavailable => answered,
                 }
             }
         };
         undecided.decide(outcome)?;
         if outcome == Outcome::AllowedOnce {
-            session.flush().await?;
+            // Somebody said yes, and the log says so; a turn that is cancelled before it is durable makes no use of it.
+            return tokio::select! {
+                biased;
+                () = cancelled.cancelled() => Ok(Outcome::Cancelled),
+                flushed = session.flush() => Ok(flushed.map(|()| outcome)?),
+            };
         }
         Ok(outcome)
     }
 
-    async fn consult(&self, question: &Question) -> Outcome {
-        for answerer in self.answerers.all() {
-            let answering = async {
-                match answerer.owns(question.session) {
-                    true => answerer.answer(question).await,
-                    false => None,
-                }
-            };
-            match AssertUnwindSafe(answering).catch_unwind().await {
-                Ok(Some(Answer::AllowOnce)) => return Outcome::AllowedOnce,
-                Ok(Some(Answer::Reject)) => return Outcome::Rejected,
-                Ok(None) => {}
-                Err(_) => tracing::error!(session = %question.session, "an answerer panicked"),
-            }
+    /// What has become of a permission while somebody thought about it.
+    fn by_then(&self, log: &Snapshot, turn: u64) -> Outcome {
+        if open_turn(log) != Some(turn) {
+            return Outcome::Cancelled;
         }
-        Outcome::Unavailable
+        match self.effective_in(log) {
+            Policy::Ask => Outcome::AllowedOnce,
+            Policy::Never => Outcome::Rejected,
+        }
     }
 }
 
@@ -187,11 +163,9 @@ impl Drop for Undecided<'_> {
     }
 }
 
-fn has_open_turn(session: &Session) -> bool {
-    let log = session.snapshot();
-    match (log.latest_event::<TurnStart>(), log.latest_event::<TurnEnd>()) {
-        (Some(start), Some(end)) => start.seq() > end.seq(),
-        (Some(_), None) => true,
-        (None, _) => false,
-    }
+/// The `seq` at which the open turn began.
+fn open_turn(log: &Snapshot) -> Option<u64> {
+    let start = log.latest_event::<TurnStart>()?.seq();
+    let ended = log.latest_event::<TurnEnd>().is_some_and(|end| end.seq() > start);
+    (!ended).then_some(start)
 }

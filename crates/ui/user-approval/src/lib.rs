@@ -29,12 +29,14 @@
 //! # app.close().await?; Ok(()) }
 //! ```
 
+mod answerers;
 mod approval;
 mod escalate;
 mod events;
 mod plugin;
 
-pub use approval::{Answer, Answerer, Approval, Ask, AskError, Question};
+pub use answerers::{Answer, Answerer, Question};
+pub use approval::{Approval, Ask, AskError};
 pub use escalate::escalate;
 pub use events::{ApprovalAsked, ApprovalDecided, Outcome, Policy, PolicyCause, PolicySet, RequestId};
 pub use plugin::{Config, UserApprovalPlugin};

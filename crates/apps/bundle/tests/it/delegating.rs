@@ -91,7 +91,7 @@ async fn denials_beyond_their_own_count_are_told() {
         let app = App::new().await;
         let subagents = app.scope.get::<Subagents>().unwrap();
         let _lying = subagents.register("lying", Arc::new(Lying)).unwrap();
-        with_tool(&app.scope, Config { tool: "delegate".into(), provider: "lying".into() }).await;
+        with_tool(&app.scope, Config::new("delegate", "lying")).await;
         let parent = app.agent().await;
         let arguments = r#"{"description":"a task","prompt":"do it"}"#;
         let call = Call::new(parent.ctx(), parent.session().clone(), "delegate", arguments);

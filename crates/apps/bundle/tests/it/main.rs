@@ -3,6 +3,8 @@
 mod cancelling;
 mod delegating;
 mod logs;
+mod machine;
 mod models;
 mod publishing;
 mod support;
+mod ten_thousand;

@@ -1,7 +1,7 @@
 //! The commands that read logs. None of them writes, locks or repairs one, or gets in a writer's way.
 
+mod audit;
 mod explain;
-mod knob;
 mod list;
 mod show;
 mod style;
@@ -15,6 +15,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::anyhow;
+use async_trait::async_trait;
+use permission::PresetChosen;
+use policy_audit::{Scope, Unplaced};
 use rustix::fs::OFlags;
 use sandbox::one_line;
 use sandbox_policy::ModeSet;
@@ -46,8 +49,27 @@ pub(crate) fn sessions(command: Sessions, home: Option<PathBuf>) -> Result<Exit,
 pub(crate) fn policy(command: PolicyCommand, home: Option<PathBuf>) -> Result<Exit, Failure> {
     let logs = Logs::find(home)?;
     match command {
-        PolicyCommand::Explain { id, json: true } => print(Form::Json, |out| explain::json(&logs, id, out)),
-        PolicyCommand::Explain { id, json: false } => print(Form::Text, |out| explain::text(&logs, id, out)),
+        PolicyCommand::Explain { id, tree: false, json: true } => {
+            print(Form::Json, |out| explain::json(&logs, id, out))
+        }
+        PolicyCommand::Explain { id, tree: false, json: false } => {
+            print(Form::Text, |out| explain::text(&logs, id, out))
+        }
+        PolicyCommand::Explain { id, tree: true, json: true } => {
+            print(Form::Json, |out| explain::tree_json(&logs, id, out))
+        }
+        PolicyCommand::Explain { id, tree: true, json: false } => {
+            print(Form::Text, |out| explain::tree_text(&logs, id, out))
+        }
+        PolicyCommand::Audit { id, json } => {
+            let scope = id.map_or(Scope::All, Scope::Below);
+            let report = logs.wait(policy_audit::audit(&logs, scope)).map_err(Stop::from)?;
+            match json {
+                true => print(Form::Json, |out| audit::json(&report, out))?,
+                false => print(Form::Text, |out| audit::text(&report, out))?,
+            };
+            Ok(if report.violations() == 0 { Exit::Done } else { Exit::Failed })
+        }
     }
 }
 
@@ -91,6 +113,10 @@ impl Logs {
         self.runtime.block_on(self.store.read(&self.vocabulary, id))
     }
 
+    fn wait<T>(&self, reading: impl Future<Output = T>) -> T {
+        self.runtime.block_on(reading)
+    }
+
     /// The first line of a log that could be read, as it stands there.
     fn header_line(&self, id: SessionId) -> Result<Vec<u8>, ReadError> {
         let path = self.store.path(id);
@@ -118,6 +144,21 @@ impl Logs {
     }
 }
 
+#[async_trait]
+impl policy_audit::Logs for Logs {
+    async fn list(&self) -> Result<Vec<Row>, ListError> {
+        self.store.list(&self.vocabulary).await
+    }
+
+    async fn read(&self, id: SessionId) -> Result<Reading, ReadError> {
+        self.store.read(&self.vocabulary, id).await
+    }
+
+    async fn header(&self, id: SessionId) -> Option<Arc<Header>> {
+        Self::header(self, id).map(Arc::new)
+    }
+}
+
 /// Every payload that this program knows.
 fn vocabulary() -> Arc<Vocabulary> {
     let sessions = session::Sessions::new();
@@ -126,6 +167,7 @@ fn vocabulary() -> Arc<Vocabulary> {
         sessions.learn::<PolicySet>()?;
         sessions.learn::<ApprovalAsked>()?;
         sessions.learn::<ApprovalDecided>()?;
+        sessions.learn::<PresetChosen>()?;
         sessions.learn::<Descriptor>()
     })();
     learned.expect("the tags of our own crates differ from each other");
@@ -151,14 +193,27 @@ fn print(form: Form, tell: impl FnOnce(&mut dyn Write) -> Result<Notes, Stop>) -
         }
         // Nobody reads any more.
         Err(Stop::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Exit::Done),
-        Err(Stop::Output(error)) => Err(Failure::failed(anyhow!("could not write to standard output: {error}"))),
-        Err(Stop::Failed(failure)) => Err(failure),
+        Err(stop) => Err(stop.into()),
     }
+}
+
+/// What could not be placed.
+fn told(unplaced: &[Unplaced]) -> Notes {
+    unplaced.iter().map(|log| format!("where {} belongs is not known: {}", log.session, log.why)).collect()
 }
 
 /// As one line: a damaged log may say anything.
 fn diagnosis(error: &ReadError) -> String {
     one_line(&error.to_string()).to_string()
+}
+
+impl From<Stop> for Failure {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Failed(failure) => failure,
+            Stop::Output(error) => Self::failed(anyhow!("could not write to standard output: {error}")),
+        }
+    }
 }
 
 impl From<io::Error> for Stop {

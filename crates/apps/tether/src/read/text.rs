@@ -7,6 +7,9 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use sandbox::one_line;
 
+/// What is deeper is indented as this.
+const DEEPEST: usize = 16;
+
 /// A text as one line of at most `most` characters.
 pub(super) fn brief(text: &str, most: usize) -> String {
     // One more character than is shown, so that a cut is seen; the rest of a huge text is not looked at.
@@ -18,6 +21,11 @@ pub(super) fn brief(text: &str, most: usize) -> String {
         line.push('…');
     }
     line
+}
+
+/// How far what is this deep in a tree is indented. There is an end to it: a lineage may be as deep as a disk is large.
+pub(super) fn indent(depth: usize) -> String {
+    "  ".repeat(depth.min(DEEPEST))
 }
 
 /// Writes every line of a text, indented.

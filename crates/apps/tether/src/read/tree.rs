@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use llm::Usage;
+use policy_audit::{Knob, decided, name_of};
 use sandbox::Denial;
 use sandbox_policy::ModeSet;
 use serde::Serialize;
@@ -14,7 +15,6 @@ use session_store::Reading;
 use subagent::{Descriptor, denial_of};
 use user_approval::PolicySet;
 
-use super::knob::{Knob, decided, in_words, name};
 use super::style::{BAD, BOLD, DIM, GOOD, NOTABLE};
 use super::text::{brief, count};
 use super::{Logs, Notes, Stop, diagnosis};
@@ -297,7 +297,15 @@ pub(super) fn add(usage: &mut Usage, more: &Usage) {
 
 fn setting<K: Knob>(log: &Snapshot) -> Value {
     match decided::<K>(log) {
-        Some((_, knob)) => json!({ K::KEY: name(&knob.value()), "source": knob.source() }),
+        Some((_, knob)) => json!({ K::KEY: name_of(&knob.value()), "source": knob.source() }),
         None => json!({ K::KEY: null, "source": "deployment default" }),
+    }
+}
+
+/// The value and why, in a few words.
+fn in_words<K: Knob>(log: &Snapshot) -> String {
+    match decided::<K>(log) {
+        Some((_, knob)) => format!("{} ({})", name_of(&knob.value()), knob.source()),
+        None => "deployment default".to_owned(),
     }
 }

@@ -5,70 +5,57 @@ mod json;
 mod moving;
 mod open;
 mod progress;
-mod stop;
 mod tally;
+mod wait;
 mod watch;
 
 use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use agent::TurnOutcome;
 use anyhow::{Context as _, anyhow};
+use app_boot::{Config, Stop, Stops};
+use bundle::Settings;
 use context::Scope;
 use sandbox::one_line;
 use session::{SessionId, TurnReason};
-use subagent::StopReason;
+use subagent::{BudgetReached, BudgetSpent, StopReason};
 
 use crate::cli::Run;
-use crate::config::{Config, Env, Places};
+use crate::config::root;
 use crate::exit::{Exit, Failure, tell};
 use json::JsonLines;
 use progress::Progress;
-use stop::{Stop, Stops, Waited};
 use tally::Tally;
+use wait::{Waited, status, wait};
 use watch::{Summary, View, Watch};
 
 /// The longest task that is read from standard input, in bytes.
 const PROMPT_LIMIT: u64 = 16 * 1024 * 1024;
 
 pub(crate) fn run(task: Run, home: Option<PathBuf>) -> Result<Exit, Failure> {
-    let mut env = Env::of_process();
-    let places = Places::find(&env, home).map_err(Failure::usage)?;
-    read_env_files(&mut env, &places, task.env_file.as_deref())?;
+    let boot = task.configuring.boot(home)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::failed)?;
     let root = match task.resume {
-        Some(id) => runtime.block_on(open::root_of(id, &task, &places))?,
-        None => root(task.cwd.as_deref())?,
+        Some(id) => runtime.block_on(open::root_of(id, &task, &boot.places))?,
+        None => root(task.configuring.cwd.as_deref())?,
     };
-    let mut config = Config::load(&env, &places, &root).map_err(Failure::usage)?;
-    if let Some(depth) = task.max_depth {
-        config.max_depth = depth;
-    }
+    let config = task.configuring.configure(&boot, &root).map_err(Failure::usage)?;
     let prompt = prompt(task.prompt.as_deref())?;
-    let exit = runtime.block_on(run_task(&task, &config, &env, &places, &root, &prompt));
+    let settings = Settings::configured(&boot, &config);
+    let exit = runtime.block_on(run_task(&task, &config, settings, &root, &prompt));
     // A terminal that is still being read would hold up the end.
     runtime.shutdown_background();
     exit
 }
 
-async fn run_task(
-    task: &Run,
-    config: &Config,
-    env: &Env,
-    places: &Places,
-    root: &Path,
-    prompt: &str,
-) -> Result<Exit, Failure> {
-    let stops = Stops::new(task.timeout.map(Duration::from_secs)).map_err(Failure::failed)?;
-    let app = Scope::root("tether");
-    let models = llm_genai::Config::from_lookup(|name| env.get(name));
-    let settings = open::settings(task, config, places, models.clone())?;
-    let ran = match bundle::full(settings).start(&app).await {
-        Err(error) => Err(Failure::usage(error)),
-        Ok(()) => run_in(&app, task, config, &models, root, prompt, &stops).await,
-    };
+async fn run_task(task: &Run, config: &Config, settings: Settings, root: &Path, prompt: &str) -> Result<Exit, Failure> {
+    let stops = Stops::listen(Exit::Interrupted.code().into()).map_err(Failure::failed)?;
+    let plugins = bundle::full(settings.clone());
+    let app = app_boot::start("tether", plugins, config).await.map_err(Failure::usage)?;
+    let ran = run_in(&app, task, config, &settings, root, prompt, stops).await;
     match (ran, app.close().await) {
         (Ok(Exit::Done), Err(error)) => Err(Failure::failed(error)),
         (ran, _) => ran,
@@ -79,15 +66,21 @@ async fn run_in(
     app: &Scope,
     task: &Run,
     config: &Config,
-    models: &llm_genai::Config,
+    settings: &Settings,
     root: &Path,
     prompt: &str,
-    stops: &Stops,
+    stops: Stops,
 ) -> Result<Exit, Failure> {
     let tally = Arc::new(Tally::default());
     let view: Arc<dyn View> = if task.json { Arc::new(JsonLines::new()) } else { Arc::new(Progress::new()) };
     let _watching = Watch::start(app, view.clone(), tally.clone());
-    let opened = open::session(app, task, config, models, root).await?;
+    let spent = Arc::new(OnceLock::new());
+    let note = spent.clone();
+    let _budget = app.realm().on(move |reached: &BudgetReached| {
+        // The first is what stopped it.
+        let _ = note.set(reached.spent);
+    });
+    let opened = open::session(app, task, config, settings, root).await?;
     for repair in &opened.repairs {
         tell(repair);
     }
@@ -97,7 +90,8 @@ async fn run_in(
         answer::answer_on_terminal(app, id);
     }
     let (agent, receipt) = open::agent(app, opened, prompt).await?;
-    let Waited { outcome, stop, closed } = stops.wait(&agent, receipt).await.map_err(Failure::failed)?;
+    let stops = stops.give(task.timeout.map(Duration::from_secs));
+    let Waited { outcome, stop, closed } = wait(app, &stops, &agent, receipt).await.map_err(Failure::failed)?;
     // A turn that failed has said why already.
     if let (Err(error), false) = (&closed, matches!(outcome.reason, TurnReason::Error { .. })) {
         tell(error);
@@ -107,16 +101,17 @@ async fn run_in(
     if !task.json {
         print_answer(&outcome)?;
     }
-    if let Some(why) = reason(&outcome, stop) {
+    let spent = spent.get().filter(|_| matches!(outcome.reason, TurnReason::Aborted { .. }));
+    if let Some(why) = reason(&outcome, stop, spent) {
         tell(one_line(&why));
     }
     shown.context("what happened could not be printed").map_err(Failure::failed)?;
-    match (stop, &outcome.reason) {
-        (Some(Stop::Interrupted), _) => Ok(Exit::Interrupted),
-        (Some(Stop::TimedOut), _) => Ok(Exit::Limit),
-        (None, TurnReason::Completed) if closed.is_ok() => Ok(Exit::Done),
-        (None, _) => Ok(Exit::Failed),
-    }
+    Ok(match (stop, spent, &outcome.reason) {
+        (Some(stop), ..) => status(stop),
+        (None, Some(_), _) => Exit::Limit,
+        (None, None, TurnReason::Completed) if closed.is_ok() => Exit::Done,
+        (None, None, _) => Exit::Failed,
+    })
 }
 
 fn summary(session: SessionId, outcome: &TurnOutcome, tally: &Tally) -> Summary {
@@ -125,10 +120,13 @@ fn summary(session: SessionId, outcome: &TurnOutcome, tally: &Tally) -> Summary 
     Summary { session, stop_reason: StopReason::from(&outcome.reason), output, usage, denials }
 }
 
-fn reason(outcome: &TurnOutcome, stop: Option<Stop>) -> Option<String> {
+fn reason(outcome: &TurnOutcome, stop: Option<Stop>, spent: Option<&BudgetSpent>) -> Option<String> {
+    if let (None, Some(spent)) = (stop, spent) {
+        return Some(format!("stopped: {spent}"));
+    }
     Some(match (stop, &outcome.reason) {
         (Some(Stop::TimedOut), _) => "stopped: the time given with --timeout is over".to_owned(),
-        (Some(Stop::Interrupted), _) => "interrupted; the session is saved".to_owned(),
+        (Some(Stop::Interrupted | Stop::Terminated), _) => "interrupted; the session is saved".to_owned(),
         (None, TurnReason::Completed) => return None,
         (None, TurnReason::MaxTokens) => "the reply was cut by the token limit".to_owned(),
         (None, TurnReason::Blocked { message }) => {
@@ -163,26 +161,6 @@ fn print_answer(outcome: &TurnOutcome) -> Result<(), Failure> {
 /// A text whose lines move no cursor, for a terminal: a model wrote it.
 fn harmless(text: &str) -> String {
     text.lines().map(|line| one_line(&line.replace('\t', "    ")).to_string()).collect::<Vec<_>>().join("\n")
-}
-
-fn read_env_files(env: &mut Env, places: &Places, named: Option<&Path>) -> Result<(), Failure> {
-    let own = places.config.join(".env");
-    match named {
-        Some(named) => env.read_file(named).map_err(Failure::usage),
-        None if own.is_file() => env.read_file(&own).map_err(Failure::usage),
-        None => Ok(()),
-    }
-}
-
-/// The workspace root: a directory, canonicalised by the file system before anything looks at its name.
-fn root(named: Option<&Path>) -> Result<PathBuf, Failure> {
-    let given = named.map_or_else(|| PathBuf::from("."), Path::to_owned);
-    let root = given.canonicalize().with_context(|| format!("no such directory: {}", given.display()));
-    let root = root.map_err(Failure::usage)?;
-    if !root.is_dir() {
-        return Err(Failure::usage(anyhow!("{} is not a directory", given.display())));
-    }
-    Ok(root)
 }
 
 fn prompt(given: Option<&str>) -> Result<String, Failure> {

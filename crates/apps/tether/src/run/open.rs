@@ -3,9 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use agent::{Agent, Agents, Input, Profile, Receipt, Spec};
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
+use app_boot::{Config, Places};
+use bundle::Settings;
 use context::Scope;
 use llm::Route;
+use permission::{ChooseError, Permission};
 use sandbox::Mode;
 use sandbox_policy::{ModeCause, ModeSet, SandboxPolicy};
 use session::{RequestHeaderEvent, Session, SessionId, Sessions};
@@ -14,11 +17,8 @@ use session_store::{OpenError, ReadError, SessionStore};
 use user_approval::PolicySet;
 
 use crate::cli::Run;
-use crate::config::{Config, ConfigError, Places};
+use crate::config::default_model;
 use crate::exit::Failure;
-
-/// The model of a machine with no account.
-const OFFLINE: &str = "offline/script";
 
 /// A session that is ready for an agent.
 pub(crate) struct OpenedSession {
@@ -28,55 +28,30 @@ pub(crate) struct OpenedSession {
     pub(crate) repairs: Vec<String>,
 }
 
-/// What the bundle is made with.
-pub(crate) fn settings(
-    task: &Run,
-    config: &Config,
-    places: &Places,
-    models: llm_genai::Config,
-) -> Result<bundle::Settings, Failure> {
-    let mut private = vec![places.config.clone()];
-    if let Some(file) = &task.env_file {
-        private.push(std::path::absolute(file).map_err(Failure::usage)?);
-    }
-    Ok(bundle::Settings {
-        home: places.home.clone(),
-        policies: bundle::Policies {
-            sandbox: config.sandbox,
-            approval: config.approval,
-            limits: subagent::Limits { max_depth: config.max_depth },
-        },
-        private,
-        protected: config.protected.clone(),
-        models,
-        script: config.script.clone(),
-    })
-}
-
 pub(crate) async fn session(
     app: &Scope,
     task: &Run,
     config: &Config,
-    models: &llm_genai::Config,
+    settings: &Settings,
     root: &Path,
 ) -> Result<OpenedSession, Failure> {
+    let permission = app.get::<Permission>().expect("the bundle has presets");
+    if let Some(name) = task.preset.as_ref().filter(|name| permission.presets().get(name).is_none()) {
+        let known = permission.presets().iter().map(|preset| preset.name.clone()).collect();
+        return Err(Failure::usage(ChooseError::UnknownPreset { name: name.clone(), known }));
+    }
     let (session, repairs) = match task.resume {
-        None => (create(app, task, config, root)?, Vec::new()),
+        None => (create(app, root)?, Vec::new()),
         Some(id) => resume(app, id).await?,
     };
     // Whatever can be wrong with the command comes before the first switch.
-    let route = route(&session, task, config, models)?;
+    let route = route(&session, task, config, settings)?;
     route.adapter(app.realm()).map_err(Failure::usage)?;
+    switch(&session, task, config, &permission)?;
     if !session.is_backed() {
         // Before anything is shown of a session that cannot be kept. Its file comes with the first flush.
         let store = app.get::<dyn SessionStore>().expect("the bundle has a store");
         store.create(&session).await.map_err(Failure::failed)?;
-    }
-    if let Some(mode) = task.sandbox {
-        session.append(ModeSet::by_user(mode)).map_err(Failure::failed)?;
-    }
-    if let Some(policy) = task.approval {
-        session.append(PolicySet::by_user(policy)).map_err(Failure::failed)?;
     }
     let policy = app.get::<SandboxPolicy>().expect("the bundle has a sandbox policy");
     Ok(OpenedSession { mode: policy.effective(&session), session, profile: Profile::of(route), repairs })
@@ -90,16 +65,32 @@ pub(crate) async fn agent(app: &Scope, opened: OpenedSession, prompt: &str) -> R
     Ok((agent, receipt))
 }
 
-/// A new top-level session records the mode that it starts with, so that later defaults never change it.
-fn create(app: &Scope, task: &Run, config: &Config, root: &Path) -> Result<Session, Failure> {
+fn create(app: &Scope, root: &Path) -> Result<Session, Failure> {
     let sessions = app.get::<Sessions>().expect("the bundle has sessions");
-    let root = root.to_str().ok_or_else(|| Failure::usage(ConfigError::NotUtf8(root.to_owned())))?;
-    let session = sessions.create(root);
-    if task.sandbox.is_none() && config.initial_override {
-        let initial = ModeSet { mode: config.sandbox, source: Some(ModeCause::Initial) };
-        session.append(initial).map_err(Failure::failed)?;
+    let unnameable = || anyhow!("{} is not UTF-8, and a log could not name it", root.display());
+    Ok(sessions.create(root.to_str().ok_or_else(|| Failure::usage(unnameable()))?))
+}
+
+/// Writes what was asked for. A new top-level session records the mode that it starts with in any case, so that later
+/// defaults never change it.
+fn switch(session: &Session, task: &Run, config: &Config, permission: &Permission) -> Result<(), Failure> {
+    let is_new = task.resume.is_none();
+    if let Some(name) = &task.preset {
+        let chosen = if is_new { permission.begin(session, name) } else { permission.choose(session, name) };
+        return chosen.map_err(Failure::failed);
     }
-    Ok(session)
+    match task.sandbox {
+        Some(mode) => session.append(ModeSet::by_user(mode)).map(drop).map_err(Failure::failed)?,
+        None if is_new && config.initial_override.value => {
+            let initial = ModeSet { mode: config.sandbox.value, source: Some(ModeCause::Initial) };
+            session.append(initial).map(drop).map_err(Failure::failed)?;
+        }
+        None => {}
+    }
+    if let Some(policy) = task.approval {
+        session.append(PolicySet::by_user(policy)).map_err(Failure::failed)?;
+    }
+    Ok(())
 }
 
 /// The workspace root of a session that goes on, whose project configures it, wherever the command was started.
@@ -115,7 +106,7 @@ pub(crate) async fn root_of(id: SessionId, task: &Run, places: &Places) -> Resul
         return Err(Failure::usage(anyhow!("session {id} is a child of {parent}: it is resumed by its parent")));
     }
     let kept = Path::new(&**header.cwd());
-    if let Some(given) = &task.cwd
+    if let Some(given) = &task.configuring.cwd
         && given.canonicalize().ok().as_deref() != Some(kept)
     {
         let kept = kept.display();
@@ -139,11 +130,10 @@ async fn resume(app: &Scope, id: SessionId) -> Result<(Session, Vec<String>), Fa
 
 /// The flag, else what the session used last, else the configuration, else the first provider with a key, else the
 /// model that needs none.
-fn route(session: &Session, task: &Run, config: &Config, models: &llm_genai::Config) -> Result<Route, Failure> {
+fn route(session: &Session, task: &Run, config: &Config, settings: &Settings) -> Result<Route, Failure> {
     let last = || session.latest::<RequestHeaderEvent>().map(|last| last.header.route());
-    let keyed = || models.providers_with_key().into_iter().next();
-    match task.model.clone().or_else(last).or_else(|| config.model.clone()).or_else(keyed) {
+    match task.configuring.model.clone().or_else(last).or_else(|| config.model.value.clone()) {
         Some(route) => Ok(route),
-        None => OFFLINE.parse().context("the offline model's name").map_err(Failure::failed),
+        None => default_model(settings).map(|(route, _)| route),
     }
 }

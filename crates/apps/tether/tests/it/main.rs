@@ -1,6 +1,7 @@
 //! The `tether` command, run as its users run it.
 
 mod bad_input;
+mod config;
 mod crash;
 mod json;
 mod models;

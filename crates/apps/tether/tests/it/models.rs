@@ -75,7 +75,9 @@ fn a_call_and_an_answer() {
     assert!(second[4].to_string().contains("a.txt"), "{}", second[4]);
     let tools = asked[0].body["tools"].as_array().unwrap();
     let names: Vec<&str> = tools.iter().map(|tool| tool["function"]["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["read", "write", "edit", "list", "subagent"]);
+    let files = ["read", "write", "edit", "list", "glob", "grep"];
+    let delegation = ["subagent", "subagent_fork", "job_list", "job_output", "job_kill"];
+    assert_eq!(names, [&files[..], &delegation].concat());
 
     // The next run asks the same model, and what it sends begins with what it sent before.
     let id = ran.id();

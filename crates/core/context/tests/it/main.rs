@@ -8,6 +8,7 @@ mod plugins;
 mod realms;
 mod refused;
 mod registries;
+mod shut_down;
 mod siblings;
 mod stress;
 mod tasks;

@@ -33,6 +33,26 @@ fn accepted_claimed_discarded() {
 }
 
 #[test]
+fn settling_looks_and_appends_in_one_step() {
+    let session = session();
+    let nothing =
+        session.append_of_pending(|waiting| waiting.first().map(|first| InboxClaimed { ids: vec![first.id] }));
+    assert_eq!((nothing, session.len()), (Ok(None), 0), "nothing to settle is nothing to say");
+    accepted(&session, "a");
+    accepted(&session, "b");
+    let oldest = session.append_of_pending(|waiting| {
+        assert_eq!(waiting.len(), 2);
+        Some(InboxClaimed { ids: vec![waiting[0].id] })
+    });
+    assert_eq!(oldest, Ok(Some(2)));
+    waits(&session, &["b"]);
+    session.close();
+    let late = session.append_of_pending(|_| -> Option<InboxClaimed> { panic!("a closed log settles nothing") });
+    assert_eq!(late, Err(Closed));
+    waits(&session, &["b"]);
+}
+
+#[test]
 fn a_claimed_message_is_history_whatever_becomes_of_the_turn() {
     let session = session();
     let id = accepted(&session, "a");

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod cancelling;
+mod filters;
 mod layers;
 mod limits;
 mod registry;

@@ -3,6 +3,7 @@
 mod attacks;
 mod files;
 mod git;
+mod held;
 mod leads_to;
 mod paths;
 mod plugin;

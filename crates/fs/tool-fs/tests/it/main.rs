@@ -2,5 +2,8 @@
 
 mod escalation;
 mod files;
+mod hostile;
 mod schema;
+mod script;
+mod search;
 mod stage;

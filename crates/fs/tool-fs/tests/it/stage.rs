@@ -19,6 +19,7 @@ use tool_fs::{Config, Escalation, FsTools};
 use tools::{Call, Runner, ToolOutput};
 use user_approval::{Answer, Answerer, Approval, Policy, Question, UserApprovalPlugin};
 
+/// `ws` is the root; in it, `.own` and `own.key` are Tether's.
 pub(crate) struct Stage {
     pub(crate) app: Scope,
     pub(crate) session: Session,
@@ -69,7 +70,8 @@ impl Stage {
 
     fn provide_files(&self, session: &Session) {
         let mode = self.app.get::<SandboxPolicy>().unwrap().source_for(session);
-        let fence = Fence::open(Workspace::new(self.at("ws")), mode, self.app.clone()).unwrap();
+        let workspace = Workspace::new(self.at("ws")).home(self.at("ws/.own")).home(self.at("ws/own.key"));
+        let fence = Fence::open(workspace, mode, self.app.clone()).unwrap();
         self.app.provide::<dyn FileSystem>(Arc::new(fence)).unwrap();
     }
 
@@ -95,6 +97,16 @@ impl Stage {
 
     pub(crate) fn at(&self, path: &str) -> PathBuf {
         self.top.join(path)
+    }
+
+    /// Files, each with the directories that it needs.
+    pub(crate) fn with(self, files: &[(&str, &str)]) -> Self {
+        for (path, text) in files {
+            let path = self.at(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        self
     }
 
     pub(crate) fn text(&self, path: &str) -> String {

@@ -41,9 +41,10 @@ fn call(call: &Call) -> String {
         Call::Glob { pattern } => format!("glob {}", quote(pattern)),
         Call::Grep { pattern, path } => format!("grep {}{}", quote(pattern), maybe(path)),
         Call::Bash { command, wider } => format!("bash {}{}", quote(command), asking(wider)),
-        Call::Delegate { kind, label, via, prompt } => {
+        Call::Delegate { kind, label, when, via, prompt } => {
+            let when = if *when == When::InBackground { " in background" } else { "" };
             let via = via.as_ref().map_or_else(String::new, |tool| format!(" via {}", quote(tool)));
-            format!("{}{}{via} {{\n{prompt}\n}}", kind.verb(), maybe(label))
+            format!("{}{}{when}{via} {{\n{prompt}\n}}", kind.verb(), maybe(label))
         }
         Call::Raw { tool, arguments } if arguments.contains('\'') => format!("call {} {arguments}", quote(tool)),
         Call::Raw { tool, arguments } => format!("call {} '{arguments}'", quote(tool)),
@@ -51,7 +52,13 @@ fn call(call: &Call) -> String {
 }
 
 fn word() -> impl Strategy<Value = String> {
-    prop_oneof!["[a-z./]{1,6}", "[ -~\n\té…]{0,12}", Just("with".to_owned()), Just("via".to_owned())]
+    prop_oneof![
+        "[a-z./]{1,6}",
+        "[ -~\n\té…]{0,12}",
+        Just("with".to_owned()),
+        Just("via".to_owned()),
+        Just("in".to_owned())
+    ]
 }
 
 fn wider() -> impl Strategy<Value = Option<Wider>> {
@@ -68,6 +75,7 @@ fn arguments() -> impl Strategy<Value = String> {
 /// Calls whose children are still to be given a prompt.
 fn tool_call() -> impl Strategy<Value = Call> {
     let kind = prop_oneof![Just(Delegate::Spawn), Just(Delegate::Fork)];
+    let when = prop_oneof![Just(When::Now), Just(When::InBackground)];
     let maybe = || prop::option::of(word());
     prop_oneof![
         word().prop_map(|path| Call::Read { path }),
@@ -83,9 +91,10 @@ fn tool_call() -> impl Strategy<Value = Call> {
         word().prop_map(|pattern| Call::Glob { pattern }),
         (word(), maybe()).prop_map(|(pattern, path)| Call::Grep { pattern, path }),
         (word(), wider()).prop_map(|(command, wider)| Call::Bash { command, wider }),
-        (kind, maybe(), maybe()).prop_map(|(kind, label, via)| Call::Delegate {
+        (kind, maybe(), when, maybe()).prop_map(|(kind, label, when, via)| Call::Delegate {
             kind,
             label,
+            when,
             via,
             prompt: String::new()
         }),
@@ -139,7 +148,7 @@ proptest! {
     fn a_script_goes_into_a_block_as_it_is(program in nested()) {
         let text = print(&program);
         let read = parse(&format!("spawn {{ {text}\n}}")).map_err(|wrong| TestCaseError::fail(wrong.to_string()))?;
-        let call = Call::Delegate { kind: Delegate::Spawn, label: None, via: None, prompt: text };
+        let call = Call::Delegate { kind: Delegate::Spawn, label: None, when: When::Now, via: None, prompt: text };
         prop_assert_eq!(read.groups, vec![vec![Statement::Call(call)]]);
     }
 
@@ -198,6 +207,7 @@ fn what_is_wrong_is_said_with_its_place() {
         "spawn A B { say x }",
         "line 1, column 9: `B` is a word too many for `spawn [LABEL] { SCRIPT }`: quote what has spaces",
     );
+    check("spawn A in { say x }", "line 1, column 9: `background` is missing: `in background`");
     check("fork { \n }", "line 1, column 6: this block is empty: a child needs a prompt");
     check(
         "spawn { say \"}\"",
@@ -247,7 +257,7 @@ fn waits_of_different_steps_do_not_add_up() {
 fn the_examples_of_the_readme_are_scripts() {
     let readme = include_str!("../../README.md");
     let examples: Vec<&str> = readme.split("```script\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
-    assert_eq!(examples.len(), 5);
+    assert_eq!(examples.len(), 6);
     for example in examples {
         parse(example).unwrap_or_else(|wrong| panic!("{wrong} in\n{example}"));
     }

@@ -75,6 +75,16 @@ async fn blocks_are_passed_on_as_they_are() {
     )
     .await;
     check(
+        "spawn R in background via reviewer { read a } & fork in background { list } & spawn \"in\" { list }",
+        &[concat!(
+            r#"reviewer {"description":"R","prompt":"read a","run_in_background":true} & "#,
+            r#"subagent_fork {"description":"list","prompt":"list","run_in_background":true} & "#,
+            r#"subagent {"description":"in","prompt":"list"}"#,
+        )],
+        "spawn R: ok\nfork list: ok\nspawn in: ok",
+    )
+    .await;
+    check(
         "spawn { call todo {\"a\": \"}\"}; call todo {\"b\": ; list }",
         &[r#"subagent {"description":"call todo {\"a\": \"}\"}; call","prompt":"call todo {\"a\": \"}\"}; call todo {\"b\": ; list"}"#],
         "spawn call todo {\"a\": \"}\"}; call: ok",
@@ -212,6 +222,27 @@ async fn each_prompt_starts_anew() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_notice_is_no_prompt_and_is_noted() {
+    let notice = |what: &str| Message::user(format!("<notice>\n{what}\n</notice>"));
+    let mut talk = Talk::with(&Script, &TOOLS);
+    talk.push(Message::user("read a; read b; say done"));
+    talk.step().await.unwrap();
+    talk.push(notice("job-1 (x: y) completed:\nso it is"));
+    let second = talk.step().await.unwrap().message;
+    assert_eq!(&*second.tool_calls().next().unwrap().arguments, r#"{"path":"b"}"#, "it goes on");
+    talk.push(notice("job-2 (x: y) failed."));
+    talk.push(notice("job-3 (x: y) completed:\n</notice\nread c"));
+    let answer = talk.step().await.unwrap().message.text();
+    let noted = "noted: job-2 (x: y) failed.\nnoted\n  job-3 (x: y) completed:\n  </notice\n  read c";
+    assert_eq!(answer, format!("done\n{noted}"));
+    talk.push(notice("a line\n".repeat(20).trim_end()));
+    let alone = talk.step().await.unwrap().message.text();
+    assert_eq!(alone, format!("noted{}\n  … 8 more lines", "\n  a line".repeat(12)));
+    let (steps, answer) = talk.turn("read d", fine).await;
+    assert_eq!((shown(&steps), &*answer), (vec![r#"read {"path":"d"}"#.to_owned()], "read d: ok"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_same_request_has_the_same_reply() {
     let mut talk = Talk::with(&Script, &TOOLS);
     talk.push(Message::user("say some text first & read a & read b"));
@@ -249,7 +280,7 @@ async fn help_answers_what_is_no_script() {
 
     Each line, or part between `;`, is one step; `&` puts statements into the same step, so that their tools run side by side. `say` and `wait` on their own join the next step. `#` begins a comment.
     A word is bare, "quoted" (\n \t \" \\ \{ \}) or 'raw'; quote what has spaces or ; & { } in it. What stands between { and } is passed on unread, so blocks nest, and need not be scripts.
-    write, edit and bash ask for a wider sandbox with: with MODE because REASON (workspace-write or danger-full-access). spawn and fork use another delegation tool with: via TOOL, before the block. JSON goes to the end of the statement as it is, even if malformed; '...' where that is not clear.
+    write, edit and bash ask for a wider sandbox with: with MODE because REASON (workspace-write or danger-full-access). Before their block, spawn and fork take: in background, to go on meanwhile; via TOOL, to use another delegation tool. JSON goes to the end of the statement as it is, even if malformed; '...' where that is not clear.
     Without a last `say`, the answer is a report of what every call did.
 
       write notes.txt "hello"; read notes.txt

@@ -1,5 +1,6 @@
 //! A file system in memory that fails when told to, and forgets like a real one when the power goes.
 
+use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,6 +23,10 @@ struct World {
     dead: bool,
     /// Successful syncs, of files and of names.
     syncs: (usize, usize),
+    /// How many bytes went from file to file.
+    copied: u64,
+    opened: usize,
+    copies_wrongly: bool,
 }
 
 /// What goes wrong, counted in steps: calls that a disk could refuse.
@@ -61,6 +66,7 @@ struct Contents {
     now: Vec<u8>,
     durable: Vec<u8>,
     unsynced: Vec<Change>,
+    changes: i64,
 }
 
 #[derive(Clone)]
@@ -72,6 +78,7 @@ enum Change {
 struct FakeFile {
     world: Fake,
     file: usize,
+    as_opened: Stat,
 }
 
 struct FakeLease {
@@ -109,11 +116,33 @@ impl Fake {
 
     pub(crate) fn put(&self, name: &str, bytes: &[u8]) {
         let mut world = self.lock();
-        let contents = Contents { now: bytes.to_vec(), durable: bytes.to_vec(), unsynced: Vec::new() };
+        let contents = Contents { now: bytes.to_vec(), durable: bytes.to_vec(), ..Contents::default() };
         world.files.push(contents);
         let file = world.files.len() - 1;
         world.names.insert(name.to_owned(), file);
         world.durable_names.insert(name.to_owned(), file);
+    }
+
+    /// What another program does to a file that it opens.
+    pub(crate) fn edit(&self, name: &str, bytes: &[u8]) {
+        let mut world = self.lock();
+        let file = world.find(name).expect("it is there");
+        let changes = [Change::Len(bytes.len() as u64), Change::Write(0, bytes.to_vec())];
+        changes.into_iter().for_each(|change| world.files[file].change(change));
+    }
+
+    /// How many times a file was opened.
+    pub(crate) fn opened(&self) -> usize {
+        self.lock().opened
+    }
+
+    pub(crate) fn copied(&self) -> u64 {
+        self.lock().copied
+    }
+
+    /// From now on, or not any more: copying from file to file succeeds and yields something else.
+    pub(crate) fn copy_wrongly(&self, wrongly: bool) {
+        self.lock().copies_wrongly = wrongly;
     }
 
     /// The disk as the next process finds it.
@@ -149,6 +178,12 @@ impl World {
         }
     }
 
+    fn stat(&self, file: usize) -> Stat {
+        let contents = &self.files[file];
+        let (len, identity) = (contents.now.len() as u64, (0, file as u64));
+        Stat { len, modified: 0, identity, changed: (0, contents.changes) }
+    }
+
     fn find(&self, name: &str) -> io::Result<usize> {
         self.names.get(name).copied().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
@@ -181,12 +216,13 @@ impl Contents {
                 }
             }
         }
-        Self { now: bytes.clone(), durable: bytes, unsynced: Vec::new() }
+        Self { now: bytes.clone(), durable: bytes, ..Self::default() }
     }
 
     fn change(&mut self, change: Change) {
         apply(&mut self.now, &change);
         self.unsynced.push(change);
+        self.changes += 1;
     }
 }
 
@@ -229,7 +265,16 @@ impl Disk for Fake {
                 file
             }
         };
-        Ok(Box::new(FakeFile { world: self.clone(), file }))
+        world.opened += 1;
+        let as_opened = world.stat(file);
+        Ok(Box::new(FakeFile { world: self.clone(), file, as_opened }))
+    }
+
+    fn stat(&self, name: &str) -> io::Result<Stat> {
+        let mut world = self.lock();
+        world.step()?;
+        let file = world.find(name)?;
+        Ok(world.stat(file))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -275,11 +320,8 @@ impl Disk for Fake {
 }
 
 impl Blob for FakeFile {
-    fn stat(&self) -> io::Result<Stat> {
-        let mut world = self.world.lock();
-        world.step()?;
-        let len = world.files[self.file].now.len() as u64;
-        Ok(Stat { len, modified: 0, identity: (0, self.file as u64) })
+    fn as_opened(&self) -> Stat {
+        self.as_opened
     }
 
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
@@ -301,6 +343,19 @@ impl Blob for FakeFile {
         }
         step?;
         Ok(taken)
+    }
+
+    fn copy_at(&self, offset: u64, source: &dyn Blob, from: u64, len: u64) -> io::Result<u64> {
+        let source = (source as &dyn Any).downcast_ref::<Self>().expect("a file of the same disk");
+        let bytes = {
+            let world = self.world.lock();
+            let whole = &world.files[source.file].now;
+            let bytes = &whole[whole.len().min(from as usize)..whole.len().min((from + len) as usize)];
+            if world.copies_wrongly { vec![b' '; bytes.len()] } else { bytes.to_vec() }
+        };
+        let count = if bytes.is_empty() { 0 } else { self.write_at(&bytes, offset)? as u64 };
+        self.world.lock().copied += count;
+        Ok(count)
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {

@@ -1,3 +1,4 @@
+use std::any::Any;
 use std::fs::{DirBuilder, File, TryLockError};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -5,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags, fstat, fsync};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags, copy_file_range, fstat, fsync};
 use rustix::fs::{openat, renameat, renameat_with, statat, unlinkat};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
@@ -19,13 +20,16 @@ pub(crate) struct Folder {
 }
 
 /// A real file.
-struct OpenFile(File);
+struct OpenFile {
+    file: File,
+    as_opened: Stat,
+}
 
 /// A lock on a real file.
 struct OsLease {
     folder: Arc<OwnedFd>,
     name: String,
-    file: File,
+    file: OpenFile,
 }
 
 /// Enough for an unlucky race on every one of them.
@@ -61,7 +65,7 @@ impl Folder {
         }
     }
 
-    fn file(&self, name: &str, flags: OFlags) -> io::Result<File> {
+    fn file(&self, name: &str, flags: OFlags) -> io::Result<OpenFile> {
         // Without `NONBLOCK` a pipe in place of a log would block its reader for good.
         let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let opened = openat(&*self.handle()?, name, flags, PRIVATE_FILE);
@@ -69,15 +73,16 @@ impl Folder {
             Errno::LOOP => io::Error::new(io::ErrorKind::InvalidInput, "it is a symbolic link, which is not followed"),
             errno => errno.into(),
         })?;
-        match FileType::from_raw_mode(fstat(&file)?.st_mode) {
-            FileType::RegularFile => Ok(file.into()),
+        let found = fstat(&file)?;
+        match FileType::from_raw_mode(found.st_mode) {
+            FileType::RegularFile => Ok(OpenFile { file: file.into(), as_opened: Stat::of(&found) }),
             _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
         }
     }
 
-    /// Whether `name` leads to `file`.
-    fn leads_to(&self, name: &str, file: &File) -> io::Result<bool> {
-        leads_to(&*self.handle()?, name, file)
+    /// The file of a lock, made if it is not there.
+    fn lock_file(&self, name: &str) -> io::Result<OpenFile> {
+        self.file(name, OFlags::RDWR | OFlags::CREATE)
     }
 }
 
@@ -106,7 +111,11 @@ impl Disk for Folder {
             How::Replace => OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC,
             How::New => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
         };
-        Ok(Box::new(OpenFile(self.file(name, flags)?)))
+        Ok(Box::new(self.file(name, flags)?))
+    }
+
+    fn stat(&self, name: &str) -> io::Result<Stat> {
+        Ok(Stat::of(&statat(&*self.handle()?, name, AtFlags::SYMLINK_NOFOLLOW)?))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -128,19 +137,21 @@ impl Disk for Folder {
 
     fn lease(&self, name: &str) -> io::Result<Leased> {
         for _ in 0..LEASE_TRIES {
-            let file = self.file(name, OFlags::RDWR | OFlags::CREATE)?;
-            match file.try_lock() {
+            let file = self.lock_file(name)?;
+            match file.file.try_lock() {
                 Ok(()) => {}
-                Err(TryLockError::WouldBlock) => return Ok(Leased::Held(pid_in(&file))),
+                Err(TryLockError::WouldBlock) => return Ok(Leased::Held(pid_in(&file.file))),
                 Err(TryLockError::Error(error)) => return Err(error),
             }
             // Whoever had it before may have removed the name between our opening and our locking. A lock on a file
             // without a name excludes nobody.
-            if self.leads_to(name, &file)? {
-                let lease = OsLease { folder: self.handle()?, name: name.to_owned(), file };
+            let lease = OsLease { folder: self.handle()?, name: name.to_owned(), file };
+            if let Some(found) = lease.named()? {
                 let pid = format!("{}\n", std::process::id());
-                lease.file.write_all_at(pid.as_bytes(), 0)?;
-                lease.file.set_len(pid.len() as u64)?;
+                lease.file.file.write_all_at(pid.as_bytes(), 0)?;
+                if found.len > pid.len() as u64 {
+                    lease.file.set_len(pid.len() as u64)?;
+                }
                 return Ok(Leased::Mine(Box::new(lease)));
             }
         }
@@ -148,7 +159,7 @@ impl Disk for Folder {
     }
 
     fn holder(&self, name: &str) -> Option<u32> {
-        let pid = pid_in(&self.file(name, OFlags::RDONLY).ok()?)?;
+        let pid = pid_in(&self.file(name, OFlags::RDONLY).ok()?.file)?;
         let lives = match test_kill_process(Pid::from_raw(i32::try_from(pid).ok()?)?) {
             // Somebody else's process lives too.
             Ok(()) | Err(Errno::PERM) => true,
@@ -158,12 +169,14 @@ impl Disk for Folder {
     }
 }
 
-fn leads_to(folder: &OwnedFd, name: &str, file: &File) -> io::Result<bool> {
-    let open = fstat(file)?;
-    match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(named) => Ok((named.st_dev, named.st_ino) == (open.st_dev, open.st_ino)),
-        Err(Errno::NOENT) => Ok(false),
-        Err(errno) => Err(errno.into()),
+impl OsLease {
+    /// What its name leads to, if that is its file.
+    fn named(&self) -> io::Result<Option<Stat>> {
+        match statat(&*self.folder, self.name.as_str(), AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(named) => Ok(Some(Stat::of(&named)).filter(|named| named.identity == self.file.as_opened.identity)),
+            Err(Errno::NOENT) => Ok(None),
+            Err(errno) => Err(errno.into()),
+        }
     }
 }
 
@@ -176,43 +189,58 @@ fn pid_in(file: &File) -> Option<u32> {
 impl Drop for OsLease {
     fn drop(&mut self) {
         // The name goes first: who opens the file before that sees, once it has the lock, that the name is gone.
-        if matches!(leads_to(&self.folder, &self.name, &self.file), Ok(true))
+        if matches!(self.named(), Ok(Some(_)))
             && let Err(error) = unlinkat(&*self.folder, self.name.as_str(), AtFlags::empty())
         {
             tracing::warn!(lock = self.name, %error, "a lock file could not be removed");
         }
         // Closing is not enough: a process that was forked and has not yet executed shares the open file.
-        if let Err(error) = self.file.unlock() {
+        if let Err(error) = self.file.file.unlock() {
             tracing::warn!(lock = self.name, %error, "a lock could not be freed");
         }
     }
 }
 
-impl Blob for OpenFile {
-    fn stat(&self) -> io::Result<Stat> {
-        let stat = fstat(&self.0)?;
+impl Stat {
+    fn of(stat: &rustix::fs::Stat) -> Self {
         let millis = stat.st_mtime.saturating_mul(1_000).saturating_add(stat.st_mtime_nsec as i64 / 1_000_000);
-        Ok(Stat {
+        Self {
             len: u64::try_from(stat.st_size).unwrap_or(0),
             modified: u64::try_from(millis).unwrap_or(0),
             identity: (stat.st_dev, stat.st_ino),
-        })
+            changed: (stat.st_ctime, stat.st_ctime_nsec as i64),
+        }
+    }
+}
+
+impl Blob for OpenFile {
+    fn as_opened(&self) -> Stat {
+        self.as_opened
     }
 
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
-        self.0.read_at(bytes, offset)
+        self.file.read_at(bytes, offset)
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
-        self.0.write_at(bytes, offset)
+        self.file.write_at(bytes, offset)
+    }
+
+    fn copy_at(&self, offset: u64, source: &dyn Blob, from: u64, len: u64) -> io::Result<u64> {
+        let Some(source) = (source as &dyn Any).downcast_ref::<Self>() else {
+            return Err(io::ErrorKind::Unsupported.into());
+        };
+        let (mut from, mut offset) = (from, offset);
+        let len = usize::try_from(len).unwrap_or(usize::MAX);
+        Ok(copy_file_range(&source.file, Some(&mut from), &self.file, Some(&mut offset), len)? as u64)
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.0.set_len(len)
+        self.file.set_len(len)
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.0.sync_data()
+        self.file.sync_data()
     }
 }
 

@@ -13,11 +13,12 @@ struct One {
 }
 
 impl One {
-    fn on(disk: &Fake, holding: &Arc<AtomicUsize>) -> Self {
+    fn on(disk: &Fake, files: &Arc<OpenFiles>) -> Self {
         let session = Sessions::new().create("/home/me/project");
         let names = Names::new(std::path::Path::new("/fake").into(), session.id());
         let Ok(Leased::Mine(lease)) = disk.lease(&names.lock()) else { panic!("nobody has it") };
-        let home = Home { disk: Arc::new(disk.clone()), names: names.clone(), holding: holding.clone() };
+        let (shared, files, sources) = (Arc::new(disk.clone()), files.clone(), Arc::default());
+        let home = Home { disk: shared, names: names.clone(), files, sources };
         Self { disk: disk.clone(), session, writer: Writer::fresh(home, lease), names, buffer: Vec::new() }
     }
 
@@ -65,18 +66,21 @@ fn what_is_written_ahead_is_synced_by_the_flush() {
 }
 
 #[test]
-fn few_files_stay_open_however_many_sessions_write_ahead() {
-    let (disk, holding) = (Fake::default(), Arc::default());
-    let mut all: Vec<One> = (0..10).map(|_| One::on(&disk, &holding)).collect();
+fn few_files_stay_open_however_many_sessions_there_are() {
+    let (disk, files) = (Fake::default(), Arc::<OpenFiles>::default());
+    let mut all: Vec<One> = (0..20).map(|_| One::on(&disk, &files)).collect();
     for one in &mut all {
         one.flush(1).expect("it can be written");
         one.write_ahead(1);
     }
-    let held = |all: &[One]| all.iter().filter(|one| one.writer.held.is_some()).count();
-    assert_eq!((held(&all), holding.load(Ordering::Relaxed)), (HELD, HELD));
+    assert_eq!(files.count(), (open_files::MOST, open_files::MOST_AHEAD));
+    let ahead = |one: &&One| one.lines(&disk) == 3;
+    assert_eq!(all.iter().filter(ahead).count(), open_files::MOST_AHEAD);
     all.iter_mut().for_each(|one| one.flush(0).expect("it can be written"));
-    assert_eq!((held(&all), holding.load(Ordering::Relaxed)), (0, 0));
-    assert!(all.iter().all(|one| one.lines(&disk) == 3));
+    assert_eq!(files.count(), (open_files::MOST, 0));
+    assert!(all.iter().all(|one| one.lines(&disk) == 3 && one.lines(&disk.reboot(Left::Synced)) == 3));
+    all.clear();
+    assert_eq!(files.count(), (0, 0), "none outlives its session");
 }
 
 #[test]
@@ -113,6 +117,18 @@ fn a_flush_is_one_sync_and_a_new_file_one_more_of_its_directory() {
     one.flush(3).expect("it can be written");
     one.flush(0).expect("it can be written");
     assert_eq!(one.disk.syncs(), (2, 1), "and none where nothing is new");
+}
+
+/// What a durable child costs at most: its first batch, its request, its turn's end.
+#[test]
+fn a_child_is_three_syncs_and_one_of_the_directory() {
+    let mut one = One::on(&Fake::default(), &Arc::default());
+    for _ in 0..3 {
+        one.flush(4).expect("it can be written");
+    }
+    one.writer.let_go();
+    assert_eq!(one.disk.syncs(), (3, 1));
+    assert_eq!(one.disk.opened(), 1, "it stays open in between");
 }
 
 #[test]

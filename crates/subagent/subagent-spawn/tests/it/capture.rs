@@ -198,9 +198,9 @@ async fn a_policy_that_is_not_composed_stamps_nothing_and_all_else_is_the_same()
     within(async {
         let absent = Some(ApprovalAbsent::Absent);
         let table: [(&[&str], &[&str], _); 3] = [
-            (&["user-approval"], &["sandbox/mode", "subagent/descriptor"], absent),
-            (&["sandbox-policy", "fs-sandbox"], &["approval/policy", "subagent/descriptor"], None),
-            (&["user-approval", "sandbox-policy", "fs-sandbox"], &["subagent/descriptor"], absent),
+            (&["permission", "user-approval"], &["sandbox/mode", "subagent/descriptor"], absent),
+            (&["permission", "sandbox-policy", "fs-sandbox"], &["approval/policy", "subagent/descriptor"], None),
+            (&["permission", "user-approval", "sandbox-policy", "fs-sandbox"], &["subagent/descriptor"], absent),
         ];
         for (without, want, approval) in table {
             let world = World::without(without).await;

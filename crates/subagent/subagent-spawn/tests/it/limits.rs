@@ -11,7 +11,7 @@ use crate::doubles::Lines;
 use crate::world::*;
 
 fn to_depth(max_depth: u32) -> Policies {
-    Policies { limits: Limits { max_depth }, ..Policies::default() }
+    Policies { limits: Limits { max_depth, ..Limits::default() }, ..Policies::default() }
 }
 
 /// A child, its child, and so on, all of them waiting; the last is the deepest.

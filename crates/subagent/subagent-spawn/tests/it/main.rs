@@ -1,9 +1,12 @@
 //! The promises of delegation, over the whole composition: what the disk, the logs and the registries say.
 
+mod budget;
 mod capture;
+mod contract;
 mod denials;
 mod doubles;
 mod durable;
+mod fork;
 mod limits;
 mod nothing_left;
 mod providers;

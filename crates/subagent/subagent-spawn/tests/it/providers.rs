@@ -5,10 +5,13 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use context::Change;
 use llm::Content;
-use serde_json::value::RawValue;
 use session::Seed;
-use subagent::{Capability, Request, RunResult, Start, StartError, Started, StopReason, SubagentProvider, compose};
+use subagent::{
+    Capability, OutputSchema, Persona, Request, RunResult, Start, StartError, Started, StopReason, SubagentProvider,
+    compose,
+};
 use tokio_util::sync::CancellationToken;
+use tools::ToolFilter;
 
 use crate::world::*;
 
@@ -47,12 +50,12 @@ impl SubagentProvider for Odd {
             }
             Self::Stuck => Ok(Started::elsewhere(std::future::pending())),
             Self::Forgetful(agents) => {
-                let child = compose(agents, start, Seed::Fresh).await?.leave().id();
+                let child = compose(agents, start, Seed::Fresh).await?.agent.leave().id();
                 Ok(Started { child: Some(child), result: Box::pin(std::future::pending()) })
             }
             Self::Late(agents) => {
                 let ctx = start.ctx.clone();
-                let child = compose(agents, start, Seed::Fresh).await?.leave().id();
+                let child = compose(agents, start, Seed::Fresh).await?.agent.leave().id();
                 ctx.cancelled().cancelled().await;
                 let result = std::future::ready(RunResult::ended(StopReason::Aborted));
                 Ok(Started { child: Some(child), result: Box::pin(result) })
@@ -92,11 +95,11 @@ async fn names_are_unique_in_order_and_news() {
         let aardvark = world.subagents.register("aardvark", Arc::new(Odd::Stuck)).unwrap();
         let taken = world.subagents.register("spawn", Arc::new(Odd::Echo)).unwrap_err();
         assert_eq!(taken.to_string(), "the name `spawn` is taken");
-        let spawn = ("spawn".to_owned(), false);
-        assert_eq!(names(&world), [spawn.clone(), ("zebra".into(), true), ("aardvark".into(), false)]);
+        let ours = [("spawn".to_owned(), false), ("fork".to_owned(), true)];
+        assert_eq!(names(&world), [&ours[..], &[("zebra".into(), true), ("aardvark".into(), false)]].concat());
         drop(zebra);
         let _zebra = world.subagents.register("zebra", Arc::new(Odd::Stuck)).unwrap();
-        assert_eq!(names(&world), [spawn, ("aardvark".into(), false), ("zebra".into(), false)]);
+        assert_eq!(names(&world), [&ours[..], &[("aardvark".into(), false), ("zebra".into(), false)]].concat());
         drop(aardvark);
         assert_eq!(*news.lock().unwrap(), ["+zebra", "+aardvark", "-zebra", "+zebra", "-aardvark"]);
         world.app.close().await.unwrap();
@@ -116,7 +119,7 @@ async fn a_removed_provider_starts_nothing_more_and_keeps_what_it_accepted() {
         let accepted = world.subagents.start(&parent, "odd", Request::new("hang"));
         drop(registered);
         let refused = world.subagents.start(&parent, "odd", Request::new("hang")).await.unwrap_err();
-        assert_eq!(refused.to_string(), "no subagent provider named `odd`; there are: spawn");
+        assert_eq!(refused.to_string(), "no subagent provider named `odd`; there are: spawn, fork");
         let accepted = accepted.await.unwrap();
         assert!(
             world.agents.get(live.child().unwrap()).is_some() && world.agents.get(accepted.child().unwrap()).is_some()
@@ -136,15 +139,20 @@ async fn an_option_that_a_provider_does_not_offer_is_refused_before_anything_exi
         let world = World::new().await;
         let parent = world.parent().await;
         let _echo = world.subagents.register("echo", Arc::new(Odd::Echo)).unwrap();
-        let schema = RawValue::from_string("{}".into()).unwrap();
+        let schema = OutputSchema::new(serde_json::json!({"type": "object"})).unwrap();
+        let filter = Some(ToolFilter::denying(["write"]));
         let table = [
             (Capability::DepthLimit, "a limit of depth", Request { max_depth: Some(2), ..Request::new("go") }),
-            (Capability::ToolFilter, "a tool filter", Request { tool_filter: Some([].into()), ..Request::new("go") }),
-            (Capability::Persona, "a persona", Request { persona: Some("a pirate".into()), ..Request::new("go") }),
+            (Capability::ToolFilter, "a tool filter", Request { tool_filter: filter.clone(), ..Request::new("go") }),
+            (
+                Capability::Persona,
+                "a persona",
+                Request { persona: Persona::new("a pirate").ok(), ..Request::new("go") },
+            ),
             (
                 Capability::OutputSchema,
                 "an output schema",
-                Request { output_schema: Some(schema.into()), ..Request::new("go") },
+                Request { output_schema: Some(schema), ..Request::new("go") },
             ),
         ];
         let before = (world.news.all(), world.names(), parent.session().len());

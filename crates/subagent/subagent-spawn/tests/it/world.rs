@@ -87,14 +87,7 @@ impl World {
         let sessions = Sessions::with_clock(Arc::new(Still));
         app.provide(sessions.clone()).unwrap();
         first(&app);
-        let settings = Settings {
-            private: Vec::new(),
-            home: top.join("home"),
-            policies,
-            protected: Vec::new(),
-            models: Default::default(),
-            script: None,
-        };
+        let settings = Settings { policies, ..Settings::new(top.join("home")) };
         edit(bundle::full(settings).without("session").unwrap()).start(&app).await.unwrap();
         let news = News::of(&app);
         let (agents, subagents) = (app.get().unwrap(), app.get().unwrap());

@@ -4,52 +4,35 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use context::{BoxError, Ctx, Need, Plugin};
-use llm::{Content, ToolSchema};
-use subagent::{RunResult, Start, StartError, Started, SubagentProvider, Subagents};
+use llm::ToolSchema;
+use serde_json::json;
+use subagent::{OutputSchema, Subagents};
 use tool_subagent::{Config, SubagentTool};
 use tools::{Call, Concurrency, Runner, Tool, code};
 
+use crate::doubles::Stranger;
 use crate::stage::{Stage, within};
 
-/// A kind of child that knows the conversation, from a stranger's crate.
-struct Knowing;
+/// A provider from a stranger's crate, which brings its tool along.
+struct Own;
 
 #[async_trait]
-impl SubagentProvider for Knowing {
-    fn inherits_parent_context(&self) -> bool {
-        true
-    }
-
-    async fn start(&self, start: Start) -> Result<Started, StartError> {
-        let echo = RunResult::completed(vec![Content::text(format!("I know, and: {}", start.request.prompt))]);
-        Ok(Started::elsewhere(std::future::ready(echo)))
-    }
-}
-
-#[async_trait]
-impl Plugin for Knowing {
+impl Plugin for Own {
     type Config = Config;
 
     fn name(&self) -> &'static str {
-        "knowing"
+        "own"
     }
 
     fn needs(&self) -> Vec<Need> {
         vec![Need::of::<Subagents>()]
     }
 
-    /// Registers itself, and the tool that delegates to it.
     async fn apply(&self, ctx: &Ctx, config: Config) -> Result<(), BoxError> {
         let subagents = ctx.get::<Subagents>().unwrap();
-        ctx.own(subagents.register("knowing", Arc::new(Knowing))?)?;
+        ctx.own(subagents.register(config.provider.clone(), Arc::new(Stranger { inherits: true }))?)?;
         SubagentTool.apply(ctx, config).await
     }
-}
-
-fn offered(stage: &Stage, name: &str) -> ToolSchema {
-    let tool = stage.app.realm().named::<dyn Tool>(name).unwrap();
-    assert_eq!(tool.concurrency(), Concurrency::Shared, "siblings run side by side");
-    tool.schema().clone()
 }
 
 fn seen(ToolSchema { name, description, input_schema }: &ToolSchema) -> String {
@@ -58,11 +41,71 @@ fn seen(ToolSchema { name, description, input_schema }: &ToolSchema) -> String {
 
 // D-20
 #[tokio::test]
-async fn the_tool_is_seen_like_this() {
+async fn the_tools_are_seen_like_this() {
     within(async {
-        let config = Config { tool: "ask_knowing".into(), provider: "knowing".into() };
-        let stage = Stage::with(|plugins| plugins.with(Knowing, config), |_| {}).await.unwrap();
-        insta::assert_snapshot!(seen(&offered(&stage, "subagent")), @r#"
+        let own = Config::new("ask_own", "own");
+        let stage = Stage::with(|plugins| plugins.with(Own, own), |_| {}).await.unwrap();
+        let offered = |name: &str| stage.offered(name).unwrap();
+        insta::assert_snapshot!(seen(&offered("subagent")), @r#"
+        subagent: Hands a task to a child agent. It starts with an empty conversation, so put everything it needs to know into the prompt. It works on its own in the same directory, with no more permissions than you have now, and returns its final message. Several calls in one response run at the same time.
+        {
+          "additionalProperties": false,
+          "properties": {
+            "description": {
+              "description": "The task in three to five words, for people who watch.",
+              "type": "string"
+            },
+            "prompt": {
+              "description": "The whole task: what to do, what is known, what to report back.",
+              "type": "string"
+            },
+            "run_in_background": {
+              "default": false,
+              "description": "Answer with a job id at once; the result is told to you later. The child ends when you do.",
+              "type": "boolean"
+            }
+          },
+          "required": [
+            "description",
+            "prompt"
+          ],
+          "type": "object"
+        }
+        "#);
+        insta::assert_snapshot!(offered("subagent_fork").description, @"Hands a task to a child agent that knows this conversation up to your last finished turn. It works on its own in the same directory, with no more permissions than you have now, and returns its final message. Several calls in one response run at the same time.");
+        let own = offered("ask_own");
+        assert_eq!(own.description, offered("subagent_fork").description);
+        assert_eq!(own.input_schema, offered("subagent").input_schema);
+        assert_eq!(own.input_schema, offered("subagent_fork").input_schema);
+        for name in ["subagent", "subagent_fork", "ask_own"] {
+            let tool = stage.app.realm().named::<dyn Tool>(name).unwrap();
+            assert_eq!(tool.concurrency(), Concurrency::Shared, "siblings run side by side");
+        }
+        assert_eq!(stage.answer("spawn via ask_own { what? }").await, "[ok] You said: what?");
+        stage.app.close().await.unwrap();
+    })
+    .await;
+}
+
+// D-30
+#[tokio::test]
+async fn a_tool_with_a_schema_says_that_it_returns_json() {
+    within(async {
+        let schema = OutputSchema::new(json!({"type": "object"})).unwrap();
+        let config = Config { output_schema: Some(schema), ..Config::new("count", "spawn") };
+        let stage = Stage::with_tools([config], |_| {}).await;
+        insta::assert_snapshot!(stage.offered("count").unwrap().description, @"Hands a task to a child agent. It starts with an empty conversation, so put everything it needs to know into the prompt. It works on its own in the same directory, with no more permissions than you have now, and returns a result of a fixed form, as JSON. Several calls in one response run at the same time.");
+        stage.app.close().await.unwrap();
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn without_jobs_there_is_no_background() {
+    within(async {
+        let without = |plugins: context::Plugins| plugins.without("tool-jobs").unwrap().without("jobs").unwrap();
+        let stage = Stage::with(without, |_| {}).await.unwrap();
+        insta::assert_snapshot!(seen(&stage.offered("subagent").unwrap()), @r#"
         subagent: Hands a task to a child agent. It starts with an empty conversation, so put everything it needs to know into the prompt. It works on its own in the same directory, with no more permissions than you have now, and returns its final message. Several calls in one response run at the same time.
         {
           "additionalProperties": false,
@@ -83,22 +126,10 @@ async fn the_tool_is_seen_like_this() {
           "type": "object"
         }
         "#);
-        let knowing = offered(&stage, "ask_knowing");
-        insta::assert_snapshot!(knowing.description, @"Hands a task to a child agent that knows this conversation up to your last finished turn. It works on its own in the same directory, with no more permissions than you have now, and returns its final message. Several calls in one response run at the same time.");
-        assert_eq!(knowing.input_schema, offered(&stage, "subagent").input_schema);
-        assert_eq!(stage.answer("spawn via ask_knowing { what? }").await, "[ok] I know, and: what?");
+        let answer = stage.answer("spawn x in background { say done }").await;
+        insta::assert_snapshot!(answer, @r#"[invalid-arguments] invalid arguments for `subagent`: unknown field `run_in_background`, expected `description` or `prompt` at line 1 column 58. Expected: {"description": string, "prompt": string}. Call it again with arguments that fit."#);
+        assert!(stage.had_no_child());
         stage.app.close().await.unwrap();
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn a_tool_for_a_provider_that_is_not_there_does_not_start() {
-    within(async {
-        let lost = |plugins: context::Plugins| plugins.without("subagent-spawn").unwrap();
-        let error = Stage::with(lost, |_| {}).await.err().unwrap();
-        let source = std::error::Error::source(&error).unwrap().to_string();
-        insta::assert_snapshot!(format!("{error}: {source}"), @"the plugin `tool-subagent` could not start: no subagent provider named `spawn` for the tool `subagent`");
     })
     .await;
 }
@@ -108,10 +139,10 @@ async fn arguments_that_do_not_fit_are_told_what_would() {
     within(async {
         let stage = Stage::new().await;
         let answer = stage.answer(r#"call subagent {"description": "x", "prompt": "y", "cwd": "/"}"#).await;
-        insta::assert_snapshot!(answer, @r#"[invalid-arguments] invalid arguments for `subagent`: unknown field `cwd`, expected `description` or `prompt` at line 1 column 41. Expected: {"description": string, "prompt": string}. Call it again with arguments that fit."#);
+        insta::assert_snapshot!(answer, @r#"[invalid-arguments] invalid arguments for `subagent`: unknown field `cwd`, expected one of `description`, `prompt`, `run_in_background` at line 1 column 41. Expected: {"description": string, "prompt": string, "run_in_background"?: boolean}. Call it again with arguments that fit."#);
         let answer = stage.answer(r#"call subagent {"description": "x"}"#).await;
-        insta::assert_snapshot!(answer, @r#"[invalid-arguments] invalid arguments for `subagent`: missing field `prompt` at line 1 column 20. Expected: {"description": string, "prompt": string}. Call it again with arguments that fit."#);
-        assert!(stage.is_alone());
+        insta::assert_snapshot!(answer, @r#"[invalid-arguments] invalid arguments for `subagent`: missing field `prompt` at line 1 column 20. Expected: {"description": string, "prompt": string, "run_in_background"?: boolean}. Call it again with arguments that fit."#);
+        assert!(stage.had_no_child());
         stage.app.close().await.unwrap();
     })
     .await;
@@ -127,6 +158,23 @@ async fn a_session_without_an_agent_delegates_nothing() {
         let output = Runner::new(stage.app.realm()).run(call).await;
         assert_eq!(output.error.as_deref(), Some(code::FAILED));
         insta::assert_snapshot!(output.to_text(), @"this session has no live agent that could delegate");
+        stage.app.close().await.unwrap();
+    })
+    .await;
+}
+
+// D-28
+#[tokio::test]
+async fn a_forked_child_knows_the_conversation() {
+    within(async {
+        let stage = Stage::new().await;
+        stage.tell("write a.txt hello; say I wrote it").await;
+        assert_eq!(stage.answer("fork \"look back\" { read a.txt; say I know }").await, "[ok] I know");
+        let [child] = stage.children()[..] else { panic!("one child") };
+        let log = stage.log(child);
+        assert!(log.header().seed_length() > 0);
+        let said: Vec<String> = log.messages().unwrap().iter().map(|message| message.text()).collect();
+        assert!(said.iter().any(|text| text == "I wrote it"), "{said:?}");
         stage.app.close().await.unwrap();
     })
     .await;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use context::{Boxed, Plugins, Scope};
 use session::*;
+use tokio::sync::oneshot;
 use user_approval::*;
 
 /// Far longer than any of these tests takes, in real time or in paused time.
@@ -99,9 +100,32 @@ impl Stage {
     ) where
         F: Future<Output = Option<Answer>> + Send + 'static,
     {
+        self.app.own(self.approval.answer_with(self.fake(name, owns, answers))).unwrap();
+    }
+
+    /// An answerer that is not registered yet.
+    pub(crate) fn fake<F>(
+        &self,
+        name: &'static str,
+        owns: impl Fn(SessionId) -> bool + Send + Sync + 'static,
+        answers: impl Fn(Question) -> F + Send + Sync + 'static,
+    ) -> Arc<Fake>
+    where
+        F: Future<Output = Option<Answer>> + Send + 'static,
+    {
         let answers = Box::new(move |question| -> Boxed<'static, Option<Answer>> { Box::pin(answers(question)) });
-        let fake = Fake { name, trace: self.consulted.clone(), owns: Box::new(owns), answers };
-        self.app.own(self.approval.answer_with(Arc::new(fake))).unwrap();
+        Arc::new(Fake { name, trace: self.consulted.clone(), owns: Box::new(owns), answers })
+    }
+
+    /// An answerer for everybody that says what is sent, once.
+    pub(crate) fn slow(&self, name: &'static str) -> (oneshot::Sender<Answer>, Arc<Fake>) {
+        let (says, said) = oneshot::channel();
+        let said = Mutex::new(Some(said));
+        let answers = move |_| {
+            let said = said.lock().unwrap().take().expect("it is asked once");
+            async { said.await.ok() }
+        };
+        (says, self.fake(name, |_| true, answers))
     }
 
     /// Adds an answerer that allows everybody everything.

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use anstyle::Style;
 use llm::{Content, Message, Usage};
+use permission::PresetChosen;
+use policy_audit::{Knob, name_of};
 use sandbox_policy::ModeSet;
 use session::{
     AssistantMessage, DamagedPayload, EndSeed, Event, Header, InboxAccepted, InboxClaimed, InboxDiscarded, MessageId,
@@ -16,7 +18,6 @@ use session_store::Reading;
 use subagent::Descriptor;
 use user_approval::{ApprovalAsked, ApprovalDecided, PolicySet};
 
-use crate::read::knob::{Knob, name};
 use crate::read::style::{BAD, BOLD, DIM, GOOD, NOTABLE};
 use crate::read::text::{block, brief, count, first_lines, local_time};
 use crate::read::tree::{add, ending};
@@ -71,6 +72,7 @@ enum Known<'a> {
     EndSeed,
     Mode(&'a ModeSet),
     Policy(&'a PolicySet),
+    Preset(&'a PresetChosen),
     Asked(&'a ApprovalAsked),
     Decided(&'a ApprovalDecided),
     Descriptor(&'a Descriptor),
@@ -80,7 +82,7 @@ enum Known<'a> {
 impl<'a> Known<'a> {
     fn of(event: &'a Event) -> Result<Self, DamagedPayload> {
         type Attempt<'a> = fn(&'a Event) -> Result<Option<Known<'a>>, DamagedPayload>;
-        let attempts: [Attempt<'a>; 19] = [
+        let attempts: [Attempt<'a>; 20] = [
             |event| Ok(event.decode()?.map(Self::TurnStart)),
             |event| Ok(event.decode()?.map(Self::TurnEnd)),
             |event| Ok(event.decode::<StepStart>()?.map(|_| Self::Step)),
@@ -97,6 +99,7 @@ impl<'a> Known<'a> {
             |event| Ok(event.decode::<EndSeed>()?.map(|_| Self::EndSeed)),
             |event| Ok(event.decode()?.map(Self::Mode)),
             |event| Ok(event.decode()?.map(Self::Policy)),
+            |event| Ok(event.decode()?.map(Self::Preset)),
             |event| Ok(event.decode()?.map(Self::Asked)),
             |event| Ok(event.decode()?.map(Self::Decided)),
             |event| Ok(event.decode()?.map(Self::Descriptor)),
@@ -162,15 +165,16 @@ impl Transcript<'_> {
             }
             Known::Mode(set) => self.knob(set),
             Known::Policy(set) => self.knob(set),
+            Known::Preset(PresetChosen { name }) => self.notable(&format!("preset: {}", brief(name, NAME))),
             Known::Asked(asked) => {
                 let tool = brief(&asked.tool, NAME);
                 let what = asked.reason.as_deref().map_or_else(String::new, |reason| brief(reason, WIDTH));
                 self.notable(&format!("{tool} asks: {what}"))
             }
-            Known::Decided(ApprovalDecided { outcome, .. }) => self.notable(&format!("answer: {}", name(outcome))),
+            Known::Decided(ApprovalDecided { outcome, .. }) => self.notable(&format!("answer: {}", name_of(outcome))),
             Known::Descriptor(descriptor) => {
                 let label = descriptor.label.as_deref().map_or_else(String::new, |label| brief(label, NAME) + ", ");
-                let (provider, mode) = (brief(&descriptor.provider, NAME), name(&descriptor.mode));
+                let (provider, mode) = (brief(&descriptor.provider, NAME), name_of(&descriptor.mode));
                 self.remark(&format!("child: {label}{provider}, {mode}"))
             }
             Known::Unknown => {
@@ -244,7 +248,7 @@ impl Transcript<'_> {
     }
 
     fn knob<K: Knob>(&mut self, knob: &K) -> io::Result<()> {
-        self.notable(&format!("{} {}: {} ({})", K::NAME, K::KEY, name(&knob.value()), knob.source()))
+        self.notable(&format!("{} {}: {} ({})", K::NAME, K::KEY, name_of(&knob.value()), knob.source()))
     }
 
     fn damaged(&mut self, damaged: &DamagedPayload) -> io::Result<()> {

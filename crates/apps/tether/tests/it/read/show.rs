@@ -1,5 +1,6 @@
 use std::process::Stdio;
 
+use permission::PresetChosen;
 use sandbox::Mode;
 use sandbox_policy::ModeSet;
 use session::{Seed, SessionId, Source, TurnEnd, TurnReason, TurnStart};
@@ -27,6 +28,7 @@ fn work(session: &session::Session) {
     });
     let request_id = RequestId(asked.unwrap());
     session.append(ApprovalDecided { request_id, outcome: Outcome::Rejected }).unwrap();
+    session.append(PresetChosen { name: "careful\x1b".into() }).unwrap();
     session.append(PolicySet::by_user(Policy::Never)).unwrap();
     session.append(TurnEnd { turn: 1, reason: TurnReason::Error { message: Some("no\nluck".into()) } }).unwrap();
 }
@@ -86,9 +88,10 @@ async fn a_transcript_is_for_people() {
             sandbox denied: write /etc/passwd (mode read-only)
         · write asks: write /etc/hosts
         · answer: rejected
+        · preset: careful\u{1b}
         · approval policy: never (user)
         ── turn 1: error: no\nluck · 1,235 tokens ──
-        · stranger/\u{1b}[2Jfact: unknown event (seq 13)
+        · stranger/\u{1b}[2Jfact: unknown event (seq 14)
         "#);
 
         let shown = world.tether(&["sessions", "show", &child.id().to_string()]).printed();
@@ -96,7 +99,7 @@ async fn a_transcript_is_for_people() {
         let (header, rest) = shown.split_once('\n').unwrap();
         let (_, own) = rest.split_once("── the history").unwrap();
         insta::assert_snapshot!(format!("{header}\n── the history{own}"), @r"
-        session CHILD · 2026-09-21 14:13:20 · /home/me/project · child of TOP (at seq 13), depth 1 · open in process PID
+        session CHILD · 2026-09-21 14:13:20 · /home/me/project · child of TOP (at seq 14), depth 1 · open in process PID
         ── the history copied from the parent ends here ──
         · sandbox mode: workspace-write (delegation)
         · approval policy: never (delegation)

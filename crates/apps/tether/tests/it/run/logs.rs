@@ -20,6 +20,9 @@ pub(crate) struct Event<'a> {
     pub(crate) _time: u64,
     #[serde(rename = "type")]
     pub(crate) tag: &'a str,
+    /// Whether a program that does not know it may go on without it.
+    #[serde(default, rename = "ignorable")]
+    pub(crate) _ignorable: bool,
     #[serde(borrow)]
     pub(crate) data: &'a RawValue,
 }

@@ -14,8 +14,15 @@ use crate::json::check_whole;
 fn hanging(world: &World, more: &[&str]) -> (Running, String) {
     let mut running = world.start(&[&["run", "--json"], more, &["spawn A { say \"I wait\" & hang }"]].concat());
     let first: serde_json::Value = serde_json::from_str(&running.line_with("\"session\"")).unwrap();
-    running.line_with("\"phase\":\"start\"");
-    (running, first["id"].as_str().unwrap().to_owned())
+    let id = first["id"].as_str().unwrap().to_owned();
+    // A child may be told of before or after what it does first.
+    let (mut told, mut works) = (false, false);
+    while !(told && works) {
+        let line = running.line().expect("a child");
+        told |= line.contains("\"phase\":\"start\"");
+        works |= line.contains("\"turn/start\"") && !line.contains(&id);
+    }
+    (running, id)
 }
 
 #[track_caller]

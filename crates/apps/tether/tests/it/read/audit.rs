@@ -1,0 +1,9 @@
+//! `tether policy audit` on logs that the program wrote and somebody changed.
+
+mod creation;
+mod descriptors;
+mod forge;
+mod later;
+mod lineage;
+mod reports;
+mod seeds;

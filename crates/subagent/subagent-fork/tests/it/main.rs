@@ -1,0 +1,3 @@
+//! The provider `fork` against the suite that every provider passes.
+
+mod contract;

@@ -1,0 +1,5 @@
+//! The provider `panel` over the default composition.
+
+mod contract;
+mod guide;
+mod panel;

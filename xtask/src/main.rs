@@ -12,6 +12,7 @@ mod ci;
 mod family;
 mod graph;
 mod house;
+mod mutants;
 mod mutations;
 mod notes;
 mod picture;
@@ -34,6 +35,7 @@ usage: cargo xtask <command>
   notes [--promises] [--require]
                            the form of the notes; which test proves which promise; fail if one is unproven
   promises [NAME]          take away what keeps a promise, patch by patch, and see its tests fail
+  mutants [CRATE [FLAG…]]  change what decides policy, see a test fail each time; needs cargo-mutants and cargo-nextest
   snapshots [--update]     every scenario has its snapshots, none is pending; --update records them again
   house                    file lengths, unfinished work, machine paths, what every crate says of itself
   bench [--no-fail]        every benchmark, as one table; fails if a goal is missed, unless told not to";
@@ -61,6 +63,8 @@ fn run(args: &[&str]) -> anyhow::Result<ExitCode> {
         ["notes", flags @ ..] => notes::run(&Workspace::load()?, &notes::Ask::parse(flags)?)?,
         ["promises"] => mutations::run("")?,
         ["promises", name] => mutations::run(name)?,
+        ["mutants"] => mutants::run(&Workspace::load()?, None, &[])?,
+        ["mutants", name, rest @ ..] => mutants::run(&Workspace::load()?, Some(name), rest)?,
         ["snapshots"] => snapshots::check(&Workspace::load()?)?,
         ["snapshots", "--update"] => snapshots::update(&Workspace::load()?)?,
         ["house"] => house::run(&Workspace::load()?)?,

@@ -100,7 +100,8 @@ struct Copy {
 
 impl Copy {
     fn new(root: &Path) -> anyhow::Result<Self> {
-        let copy = Self { root: root.to_owned(), tree: root.join("target/promises") };
+        let copy = Self { root: root.to_owned(), tree: root.join("target/promises/tree") };
+        fs::create_dir_all(&copy.tree)?;
         copy.sync()?;
         Ok(copy)
     }
@@ -127,12 +128,12 @@ impl Copy {
 
     /// Works on the patched copy, and mends it afterwards.
     fn with<T>(&self, mutation: &Mutation, work: impl FnOnce(&Self) -> T) -> anyhow::Result<T> {
-        let patch = self.root.join("target").join("promise.patch");
+        let patch = self.root.join("target/promises/now.patch");
         fs::write(&patch, &mutation.diff)?;
         let mut git = Command::new("git");
         git.args(["apply", "--whitespace=nowarn"]).arg(&patch).current_dir(&self.tree);
         // The copy is in the project's own tree, and is not the project.
-        git.env("GIT_CEILING_DIRECTORIES", self.root.join("target"));
+        git.env("GIT_CEILING_DIRECTORIES", self.root.join("target/promises"));
         let applied = git.stderr(Stdio::piped()).output().context("git could not be started")?;
         if !applied.status.success() {
             bail!("the patch no longer applies: {}", String::from_utf8_lossy(&applied.stderr).trim());
@@ -145,8 +146,10 @@ impl Copy {
     fn judge(&self, test: &Test) -> Verdict {
         let mut cargo = process::cargo(&self.tree);
         cargo.args(["test", "--quiet", "-p", &test.package, "--test", "it", "--", "--exact", &test.path]);
-        // What others have built is of use here.
-        cargo.env("CARGO_TARGET_DIR", self.root.join("target"));
+        // One failure is enough of an answer.
+        cargo.env("PROPTEST_MAX_SHRINK_ITERS", "0").env("RUST_BACKTRACE", "0");
+        // Never where the project is built: cargo would take the one's crates for the other's.
+        cargo.env("CARGO_TARGET_DIR", self.root.join("target/promises/build"));
         match cargo.output() {
             Err(error) => Verdict::Broken(error.to_string()),
             Ok(ran) => {

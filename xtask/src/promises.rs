@@ -167,7 +167,7 @@ impl Scan {
 /// The name, if the line begins a function.
 fn function(line: &str) -> Option<&str> {
     let (before, after) = line.split_once("fn ")?;
-    let qualifies = |word: &str| matches!(word, "pub" | "pub(crate)" | "async" | "const");
+    let qualifies = |word: &str| matches!(word, "pub" | "pub(crate)" | "pub(super)" | "async" | "const");
     let name = after.split(|c: char| !c.is_alphanumeric() && c != '_').next()?;
     (before.split_whitespace().all(qualifies) && !name.is_empty()).then_some(name)
 }

@@ -2,7 +2,7 @@ use std::any::type_name;
 
 use async_trait::async_trait;
 
-use crate::{BoxError, Boxed, Ctx, Realm, Scope};
+use crate::{BoxError, Boxed, Ctx, Realm, Registration, Scope};
 
 /// A unit of composition: a name, a typed configuration, the services it needs, and what it does with a scope.
 #[async_trait]
@@ -117,7 +117,8 @@ impl Plugins {
     }
 
     /// Applies every plugin, each in a scope of its own that `app` owns. One whose needs are not there waits for
-    /// those behind it in the list; when none can go on, the error names what is missing.
+    /// those behind it in the list; when none can go on, the error names what is missing. They close in reverse, one
+    /// after the other, and after everything that `app` owns later.
     pub async fn start(self, app: &Ctx) -> Result<(), BootError> {
         let names = self.names();
         if let Some((_, twice)) = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {
@@ -131,6 +132,8 @@ impl Plugins {
             };
             let Row { name, apply, .. } = waiting.remove(ready);
             apply(app.child(name)?).await.map_err(|source| BootError::Failed { name, source })?;
+            // Something between it and what comes behind it, which closes first and may still need it.
+            app.own(Registration::new(|| {}))?;
         }
         Ok(())
     }

@@ -235,7 +235,7 @@ fn open(bench: &Bench) {
     bench.runtime.block_on(session.release()).expect(WRITES);
     let (id, path) = (session.id(), bench.store.path(session.id()));
     let folder = path.parent().expect("it is in a directory");
-    let cold = fastest(10, || {
+    let cold = fastest(ROUNDS, || {
         let program = std::env::current_exe().expect("a process knows its program");
         let mut command = Command::new(program);
         let command = command.args([COLD, folder.to_str().expect("UTF-8"), &id.to_string()]).stdout(Stdio::piped());

@@ -305,3 +305,24 @@ async fn flushes_that_wait_together_share_one_sync() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn letting_go_of_what_is_durable_waits_for_nobody() {
+    in_time(async {
+        let (disk, sessions) = (Fake::default(), Sessions::new());
+        let store = store_on(&disk);
+        let session = sessions.create("/");
+        store.create(&session).await.expect("nothing fails");
+        turns(&session, 1);
+        session.flush().await.expect("nothing fails");
+        let gate = Arc::new(std::sync::Barrier::new(crate::pool::THREADS + 1));
+        for _ in 0..crate::pool::THREADS {
+            let gate = gate.clone();
+            store.occupy(move || _ = gate.wait());
+        }
+        session.release().now_or_never().expect("at once").expect("nothing fails");
+        gate.wait();
+        store.open(&sessions, session.id()).await.expect("it was let go of");
+    })
+    .await;
+}

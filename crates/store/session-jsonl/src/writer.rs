@@ -53,7 +53,7 @@ pub(crate) struct OnDisk {
     written: Mark,
     /// What is on stable storage.
     synced: Mark,
-    /// Places in what is written.
+    /// Places between lines. What failed is written again as it was, so they stay what they are.
     ends: Ends,
     /// Whether there may be more bytes behind `written`: part of a batch that failed.
     ragged: bool,
@@ -221,7 +221,6 @@ impl Home {
             // After a failed sync the system may have dropped what it could not write and call the rest clean: a second
             // sync would succeed and prove nothing. So all of it is cut off and written anew by the next flush.
             file.written = file.synced;
-            file.ends.cut(file.synced);
             file.ragged = true;
             return Err(self.fault("sync", error));
         }
@@ -290,13 +289,11 @@ impl Home {
         let end = bytes + buffer.len() as u64;
         if end > MOST_BYTES {
             let limit = format!("a log holds at most {MOST_BYTES} bytes");
-            file.ends.cut(file.written);
             return Err(self.fault("write", io::Error::new(io::ErrorKind::FileTooLarge, limit)));
         }
         if let Err(error) = blob.write_all_at(buffer, bytes) {
             // Half a line may be there now. If it cannot be cut off at once, it is before anything else is written.
             file.ragged = blob.set_len(bytes).is_err();
-            file.ends.cut(file.written);
             return Err(self.fault("write", error));
         }
         buffer.clear();

@@ -3,10 +3,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use agent::{AgentRef, CreateError};
-use context::{Ctx, NameTaken, Realm, Registration, Registry, Scope, Stop};
+use context::{Boxed, Ctx, NameTaken, Realm, Registration, Registry, Scope, Stop};
 use futures_util::FutureExt as _;
 use session::{Delegation, SessionId};
 use tokio::sync::{SetOnce, oneshot};
+use tokio_util::sync::CancellationToken;
 
 use crate::budget::{Place, Trees};
 use crate::run::OwnedScope;
@@ -93,7 +94,7 @@ impl Subagents {
         let launch = Launch { id, realm: self.realm.clone(), provider, name, parent: parent.clone(), place, handed };
         parent
             .ctx()
-            .spawn("run", Stop::Join, launch.carry(delegation, request))
+            .spawn("run", Stop::Join, launch.carry(Box::new((delegation, request))))
             .map_err(|_| StartError::ParentClosing)?;
         Ok(receiver)
     }
@@ -121,16 +122,25 @@ impl Launch {
     /// The parent's scope owns it, and it makes the run's scope itself: what is newer closes first, so it must be the
     /// older of the two to be joined after it. Once that has closed nothing of the child is left, so a provider whose
     /// result never settles holds up nobody.
-    async fn carry(self, delegation: Delegation, request: Request) {
+    async fn carry(self, asked: Box<(Delegation, Request)>) {
+        // Boxed, so that a child which works does not hold the room of its start.
+        if let Some(alive) = Box::pin(self.start(asked)).await {
+            alive.live_on().await;
+        }
+    }
+
+    async fn start(self, asked: Box<(Delegation, Request)>) -> Option<Alive> {
         let Self { id, realm, provider, name, parent, place, mut handed } = self;
         let Ok(scope) = parent.ctx().child_in("run", realm.clone()) else {
-            return drop(handed.send(Err(StartError::ParentClosing)));
+            drop(handed.send(Err(StartError::ParentClosing)));
+            return None;
         };
         if let Some(place) = place.clone() {
             // A finished child is alive until it is disposed, and then nothing is left of it.
             let _ = scope.own(Registration::new(move || place.leave()));
         }
         let from = parent.id();
+        let (delegation, request) = *asked;
         let (cancelled, label) = (request.cancelled.clone(), request.label.clone());
         let start = Start { ctx: Ctx::clone(&scope), provider: name.clone(), parent, delegation, request };
         let Started { child, result } = match begin(&*provider, start, &scope, &mut handed).await {
@@ -138,7 +148,8 @@ impl Launch {
             Err(error) => {
                 scope.start_closing();
                 scope.closed().await;
-                return drop(handed.send(Err(error)));
+                drop(handed.send(Err(error)));
+                return None;
             }
         };
         if let Some(place) = &place {
@@ -146,17 +157,34 @@ impl Launch {
         }
         realm.emit(&ChildStarted { run: id, provider: name.clone(), label, parent: from, child });
         let settled = Arc::new(SetOnce::new());
-        let mut end = End { realm, run: id, provider: name.clone(), parent: from, child, settled, result: None };
+        let end = End { realm, run: id, provider: name, parent: from, child, settled, result: None };
         let scope = Arc::new(scope);
         let run = Run { id, child, scope: OwnedScope(scope.clone()), result: end.settled.clone() };
         drop(handed.send(Ok(run)));
-        let panicked = |_| RunResult {
-            message: Some(format!("`{name}` panicked while its child ran").into()),
+        Some(Alive { scope, cancelled, place, result, end })
+    }
+}
+
+/// A child that was announced.
+struct Alive {
+    scope: Arc<Scope>,
+    cancelled: CancellationToken,
+    place: Option<Arc<Place>>,
+    result: Boxed<'static, RunResult>,
+    end: End,
+}
+
+impl Alive {
+    async fn live_on(self) {
+        let Self { scope, cancelled, place, result, mut end } = self;
+        let provider = end.provider.clone();
+        let panicked = move |_| RunResult {
+            message: Some(format!("`{provider}` panicked while its child ran").into()),
             ..RunResult::ended(StopReason::Error)
         };
         let result = AssertUnwindSafe(result).catch_unwind().map(|result| result.unwrap_or_else(panicked));
-        let result = watch(&scope, &cancelled, result).await;
-        if let (Some(place), None) = (&place, child) {
+        let result = watch(&scope, &cancelled, result.map(Box::new)).await;
+        if let (Some(place), None) = (&place, end.child) {
             place.spend(result.usage);
         }
         end.result = Some(result);
@@ -200,20 +228,20 @@ async fn begin(
 /// Waits for a child's end, however it comes. A cancellation begins the closing and lets the child say its last word.
 async fn watch(
     scope: &Scope,
-    cancelled: &tokio_util::sync::CancellationToken,
-    result: impl Future<Output = RunResult>,
-) -> RunResult {
+    cancelled: &CancellationToken,
+    result: impl Future<Output = Box<RunResult>>,
+) -> Box<RunResult> {
     let mut result = std::pin::pin!(result);
     tokio::select! {
         biased;
         settled = &mut result => return settled,
         () = cancelled.cancelled() => scope.start_closing(),
-        _ = scope.closed() => return RunResult::ended(StopReason::Aborted),
+        _ = scope.closed() => return Box::new(RunResult::ended(StopReason::Aborted)),
     }
     tokio::select! {
         biased;
         settled = &mut result => settled,
-        _ = scope.closed() => RunResult::ended(StopReason::Aborted),
+        _ = scope.closed() => Box::new(RunResult::ended(StopReason::Aborted)),
     }
 }
 
@@ -225,12 +253,12 @@ struct End {
     parent: SessionId,
     child: Option<SessionId>,
     settled: Arc<SetOnce<RunResult>>,
-    result: Option<RunResult>,
+    result: Option<Box<RunResult>>,
 }
 
 impl Drop for End {
     fn drop(&mut self) {
-        let result = self.result.take().unwrap_or_else(|| RunResult::ended(StopReason::Error));
+        let result = self.result.take().map_or_else(|| RunResult::ended(StopReason::Error), |result| *result);
         let Self { run, parent, child, .. } = *self;
         let provider = self.provider.clone();
         self.realm.emit(&ChildEnded { run, provider, parent, child, result: result.clone() });

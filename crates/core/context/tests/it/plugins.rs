@@ -150,3 +150,46 @@ async fn an_app_that_is_closing_starts_nothing() {
     assert_eq!(error.to_string(), "the app is closing");
     assert_eq!(trace.take(), [""; 0]);
 }
+
+/// Takes its time to close.
+struct Lingers(&'static str);
+
+/// Notes when it begins to close and when it is done.
+fn linger(ctx: &Ctx, name: &'static str, trace: Trace) {
+    let lingering = async move || {
+        trace.note(format!("closing {name}"));
+        for _ in 0..20 {
+            tokio::task::yield_now().await;
+        }
+        trace.note(format!("closed {name}"));
+        Ok(())
+    };
+    ctx.on_close("linger", lingering).unwrap();
+}
+
+#[async_trait]
+impl Plugin for Lingers {
+    type Config = Trace;
+
+    fn name(&self) -> &'static str {
+        self.0
+    }
+
+    async fn apply(&self, ctx: &Ctx, trace: Trace) -> Result<(), BoxError> {
+        linger(ctx, self.0, trace);
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn plugins_close_one_after_the_other_and_after_what_came_later() {
+    let (app, trace) = (Scope::root("app"), Trace::default());
+    let plugins = Plugins::new().with(Lingers("store"), trace.clone()).with(Lingers("server"), trace.clone());
+    plugins.start(&app).await.unwrap();
+    let agent = app.child("agent").unwrap();
+    linger(&agent, "agent", trace.clone());
+    agent.leave();
+    in_time(app.close()).await.unwrap();
+    let one = |name| [format!("closing {name}"), format!("closed {name}")];
+    assert_eq!(trace.take(), ["agent", "server", "store"].map(one).concat());
+}

@@ -33,6 +33,34 @@ fn accepted_claimed_discarded() {
 }
 
 #[test]
+fn it_is_known_whether_one_that_opens_a_turn_waits() {
+    let session = session();
+    let accept = |delivery| accepted_as(&session, delivery, "go");
+    let claim = |id| session.append(InboxClaimed { ids: vec![id] }).unwrap();
+    let opens = |expected, why: &str| {
+        assert_eq!((session.has_waker(), reopened(&session).has_waker()), (expected, expected), "{why}");
+    };
+    opens(false, "nothing waits");
+    let quiet = accept(Delivery::Inject);
+    opens(false, "one that is seen by the next turn opens none");
+    for delivery in [Delivery::Followup, Delivery::Steer] {
+        let (first, second) = (accept(delivery), accept(delivery));
+        opens(true, "two do");
+        claim(first);
+        opens(true, "one does");
+        claim(second);
+        opens(false, "what was claimed opens nothing");
+    }
+    let last = accept(Delivery::Followup);
+    claim(quiet);
+    opens(true, "a quiet one that was claimed counted for nothing");
+    let message = std::sync::Arc::new(llm::Message::user("stay"));
+    let again = InboxAccepted { id: last, delivery: Delivery::Inject, message, source: Source::Prompt };
+    session.append(again).unwrap();
+    opens(false, "the last word on a message counts");
+}
+
+#[test]
 fn settling_looks_and_appends_in_one_step() {
     let session = session();
     let nothing =

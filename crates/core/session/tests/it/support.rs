@@ -102,8 +102,11 @@ pub(crate) fn answer(turn: u32, step: u32, id: &str) -> ToolReturned {
 }
 
 pub(crate) fn accepted(session: &Session, text: &str) -> MessageId {
+    accepted_as(session, Delivery::Followup, text)
+}
+
+pub(crate) fn accepted_as(session: &Session, delivery: Delivery, text: &str) -> MessageId {
     let message = Arc::new(Message::user(text));
-    let delivery = Delivery::Followup;
     let make = |seq| InboxAccepted { id: MessageId(seq), delivery, message, source: Source::Prompt };
     MessageId(session.append_with(make).unwrap())
 }

@@ -46,11 +46,15 @@ struct End {
 
 impl Ends {
     pub(super) fn note(&mut self, place: Mark, event: &Event) {
-        self.before = self.last.replace(End { place, event: event.clone() });
+        let end = End { place, event: event.clone() };
+        match &mut self.last {
+            Some(last) if last.place == place => *last = end,
+            last => self.before = last.replace(end),
+        }
     }
 
-    /// Forgets what lies behind `place`, which is to be written again.
-    pub(super) fn cut(&mut self, place: Mark) {
+    /// Forgets what lies behind `place`.
+    fn cut(&mut self, place: Mark) {
         self.before.take_if(|end| end.place.events > place.events);
         if self.last.take_if(|end| end.place.events > place.events).is_some() {
             self.last = self.before.take();
@@ -70,6 +74,12 @@ impl Ends {
 impl Sources {
     pub(super) fn forget(&self, session: SessionId) {
         self.lock().remove(&session);
+    }
+
+    /// How many events of a session may be copied.
+    #[cfg(test)]
+    pub(super) fn through(&self, session: SessionId) -> Option<u64> {
+        Some(self.lock().get(&session)?.ends.last.as_ref()?.place.events)
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Source>> {

@@ -1,4 +1,4 @@
-use session::{Session, SessionTitle, Sessions};
+use session::{Session, SessionTitle, Sessions, TurnEnd, TurnReason, TurnStart};
 
 use super::*;
 use crate::disk::Leased;
@@ -63,6 +63,26 @@ fn what_is_written_ahead_is_synced_by_the_flush() {
     assert_eq!((one.lines(&one.disk), one.lines(&one.disk.reboot(Left::Synced))), (7, 2));
     one.flush(0).expect("it can be written");
     assert_eq!(one.lines(&one.disk.reboot(Left::Synced)), 7);
+}
+
+#[test]
+fn what_is_written_ahead_is_not_copied_by_forks_before_it_is_synced() {
+    let mut one = One::on(&Fake::default(), &Arc::default());
+    let turn = |one: &One| {
+        one.session.append(TurnStart { turn: 1 }).expect("it is open");
+        one.session.append(TurnEnd { turn: 1, reason: TurnReason::Completed }).expect("it is open");
+    };
+    let through = |one: &One| one.writer.home.sources.through(one.session.id());
+    one.flush(1).expect("it can be written");
+    assert_eq!(through(&one), None, "no turn has closed");
+    turn(&one);
+    one.flush(1).expect("it can be written");
+    assert_eq!(through(&one), Some(3));
+    turn(&one);
+    one.write_ahead(1);
+    assert_eq!(through(&one), Some(3));
+    one.flush(0).expect("it can be written");
+    assert_eq!(through(&one), Some(6));
 }
 
 #[test]

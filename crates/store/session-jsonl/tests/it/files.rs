@@ -3,7 +3,7 @@ use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use session::Session;
+use session::{Delegation, Seed, Session, TurnEnd, TurnReason, TurnStart};
 use session_store::{OpenError, ReadError, Repair, SessionStore};
 
 use super::{Place, lines, title};
@@ -67,6 +67,32 @@ async fn the_directory_may_be_removed_between_sessions() {
     assert!(place.store.list(&place.sessions.vocabulary()).await.expect("nothing is there").is_empty());
     let session = place.released().await;
     assert_eq!(place.names(), [format!("{}.jsonl", session.id())]);
+}
+
+// D-28
+#[tokio::test]
+async fn the_file_of_a_fork_is_complete() {
+    let place = Place::new();
+    let parent = place.begin().await;
+    for turn in 0..5_000 {
+        parent.append(TurnStart { turn }).expect("the session is open");
+        title(&parent, 7);
+        parent.append(TurnEnd { turn, reason: TurnReason::Completed }).expect("the session is open");
+    }
+    parent.flush().await.expect("it can be written");
+    title(&parent, 8);
+    let delegation = Delegation::capture(&parent).expect("nobody contributes");
+    let child = Session::delegated(delegation, Seed::ClosedTurns);
+    place.store.create(&child).await.expect("a new session can be kept");
+    child.flush().await.expect("it can be written");
+    child.release().await.expect("it can be written");
+    fs::remove_file(place.store.path(parent.id())).expect("it is there");
+
+    let text = fs::read_to_string(place.store.path(child.id())).expect("it was written");
+    let (header, events) = text.split_once('\n').expect("a header");
+    assert!(header.contains(r#""seedLength":15000"#), "{header}");
+    assert_eq!(events.lines().collect::<Vec<_>>(), lines(&child.snapshot()));
+    assert_eq!(place.store.open(&place.sessions, child.id()).await.expect("it is whole").session.len(), 15_001);
 }
 
 #[tokio::test]

@@ -3,30 +3,66 @@
 //! *Owns:* the one run driver that fresh and forked children share.
 //! *Never:* a registered provider, a decision about policy, a cleanup that closing the run's scope would not do.
 //!
-//! A provider is its seed and this call:
+//! A provider is a name and a seed:
 //!
 //! ```
-//! # use std::sync::Arc; use agent::Agents; use session::Seed; use subagent::*;
-//! struct Fresh(Arc<Agents>);
-//! #[async_trait::async_trait]
-//! impl SubagentProvider for Fresh {
-//!     fn inherits_parent_context(&self) -> bool { false }
-//!     async fn start(&self, start: Start) -> Result<Started, StartError> {
-//!         subagent_inprocess::run(&self.0, start, Seed::Fresh).await
-//!     }
-//! }
+//! # use std::sync::Arc; use context::Scope; use session::Seed; use subagent::*;
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let app = Scope::root("app");
+//! # let (agents, subagents) = (agent::Agents::new(&app), Subagents::new(&app, Limits::default()));
+//! let fresh = Arc::new(subagent_inprocess::InProcess::new(agents, Seed::Fresh));
+//! assert!(!fresh.inherits_parent_context());
+//! app.own(subagents.register("fresh", fresh)?)?;
+//! # app.close().await?; Ok(()) }
 //! ```
+//!
+//! One that does something of its own around it calls [`run`].
+
+use std::sync::Arc;
 
 use agent::{Agents, Receipt, TurnOutcome};
+use async_trait::async_trait;
 use llm::Content;
 use session::{Seed, Session, TurnReason};
 use subagent::{
-    Capability, Composed, RESULT_TOOL, RunResult, Start, StartError, Started, StopReason, compose, denials_in,
+    Capability, Composed, RESULT_TOOL, RunResult, Start, StartError, Started, StopReason, SubagentProvider, compose,
+    denials_in,
 };
 
 /// What every child in this process can honour.
 pub const OFFERS: &[Capability] =
     &[Capability::OutputSchema, Capability::DepthLimit, Capability::ToolFilter, Capability::Persona];
+
+/// Children that are seeded in one way.
+pub struct InProcess {
+    agents: Arc<Agents>,
+    seed: Seed,
+}
+
+impl InProcess {
+    /// A provider to register.
+    pub fn new(agents: Arc<Agents>, seed: Seed) -> Self {
+        Self { agents, seed }
+    }
+}
+
+#[async_trait]
+impl SubagentProvider for InProcess {
+    fn offers(&self) -> &'static [Capability] {
+        OFFERS
+    }
+
+    fn inherits_parent_context(&self) -> bool {
+        match self.seed {
+            Seed::Fresh => false,
+            Seed::ClosedTurns => true,
+        }
+    }
+
+    async fn start(&self, start: Start) -> Result<Started, StartError> {
+        run(&self.agents, start, self.seed).await
+    }
+}
 
 /// Creates a child seeded as `seed` says, prompts it once and reports how it ended.
 pub async fn run(agents: &Agents, start: Start, seed: Seed) -> Result<Started, StartError> {

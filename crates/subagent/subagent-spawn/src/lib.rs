@@ -22,7 +22,8 @@ use agent::Agents;
 use async_trait::async_trait;
 use context::{BoxError, Ctx, Need, Plugin};
 use session::Seed;
-use subagent::{Capability, Start, StartError, Started, SubagentProvider, Subagents};
+use subagent::Subagents;
+use subagent_inprocess::InProcess;
 
 /// The name of the provider.
 pub const NAME: &str = "spawn";
@@ -45,23 +46,6 @@ impl Plugin for Spawn {
     async fn apply(&self, ctx: &Ctx, (): ()) -> Result<(), BoxError> {
         let subagents = ctx.get::<Subagents>().ok_or("no `Subagents` service")?;
         let agents = ctx.get::<Agents>().ok_or("no `Agents` service")?;
-        Ok(ctx.own(subagents.register(NAME, Arc::new(Provider(agents)))?)?)
-    }
-}
-
-struct Provider(Arc<Agents>);
-
-#[async_trait]
-impl SubagentProvider for Provider {
-    fn offers(&self) -> &'static [Capability] {
-        subagent_inprocess::OFFERS
-    }
-
-    fn inherits_parent_context(&self) -> bool {
-        false
-    }
-
-    async fn start(&self, start: Start) -> Result<Started, StartError> {
-        subagent_inprocess::run(&self.0, start, Seed::Fresh).await
+        Ok(ctx.own(subagents.register(NAME, Arc::new(InProcess::new(agents, Seed::Fresh)))?)?)
     }
 }

@@ -3,13 +3,14 @@
 //! Each patch in `xtask/promises` removes one line or so that enforces a promise, and names tests. One patch at a time is
 //! applied to a copy of the project, and every test that it names must fail: not be missing, not fail to compile.
 
+mod diff;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 
 use crate::workspace::{Workspace, root};
 use crate::{process, report};
@@ -128,15 +129,10 @@ impl Copy {
 
     /// Works on the patched copy, and mends it afterwards.
     fn with<T>(&self, mutation: &Mutation, work: impl FnOnce(&Self) -> T) -> anyhow::Result<T> {
-        let patch = self.root.join("target/promises/now.patch");
-        fs::write(&patch, &mutation.diff)?;
-        let mut git = Command::new("git");
-        git.args(["apply", "--whitespace=nowarn"]).arg(&patch).current_dir(&self.tree);
-        // The copy is in the project's own tree, and is not the project.
-        git.env("GIT_CEILING_DIRECTORIES", self.root.join("target/promises"));
-        let applied = git.stderr(Stdio::piped()).output().context("git could not be started")?;
-        if !applied.status.success() {
-            bail!("the patch no longer applies: {}", String::from_utf8_lossy(&applied.stderr).trim());
+        for change in diff::parse(&mutation.diff)? {
+            let file = self.tree.join(change.file);
+            let text = fs::read_to_string(&file).with_context(|| change.file.to_owned())?;
+            fs::write(&file, change.apply(&text)?)?;
         }
         let done = work(self);
         self.sync()?;

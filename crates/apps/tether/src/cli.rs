@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use app_boot::parse_whole;
 use clap::{Args, Parser, Subcommand};
 use llm::Route;
 use sandbox::{Mode, one_line};
@@ -63,7 +64,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "POLICY", value_parser = app_boot::parse_approval)]
     pub(crate) approval: Option<Policy>,
 
-    /// Continue a top-level session.
+    /// Continue a top-level session. The budgets of its tree of agents begin again.
     #[arg(long, value_name = "ID", value_parser = |text: &str| text.parse::<SessionId>())]
     pub(crate) resume: Option<SessionId>,
 
@@ -88,15 +89,15 @@ pub(crate) struct Configuring {
     pub(crate) model: Option<Route>,
 
     /// How deep children may delegate; 0 forbids delegation.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = |text: &str| parse_whole(text, 0_u32), allow_negative_numbers = true)]
     pub(crate) max_depth: Option<u32>,
 
     /// How many children may be alive at once, in the whole tree of agents.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = |text: &str| parse_whole(text, 0_u64), allow_negative_numbers = true)]
     pub(crate) max_children: Option<u64>,
 
-    /// How many tokens the whole tree of agents may use.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    /// How many tokens the whole tree of agents may use; counted anew with each --resume.
+    #[arg(long, value_name = "N", value_parser = |text: &str| parse_whole(text, 1_u64), allow_negative_numbers = true)]
     pub(crate) budget_tokens: Option<u64>,
 
     /// Read keys and base URLs from this file, where the environment does not have them.
@@ -122,12 +123,14 @@ pub(crate) enum ConfigCommand {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Sessions {
     /// List the sessions that are kept.
+    #[command(after_help = LIST_EXAMPLE)]
     List {
         /// Print JSON lines.
         #[arg(long)]
         json: bool,
     },
     /// Print a session's transcript.
+    #[command(after_help = TRANSCRIPT_EXAMPLE)]
     Show {
         /// The session.
         #[arg(value_parser = |text: &str| text.parse::<SessionId>())]
@@ -137,6 +140,7 @@ pub(crate) enum Sessions {
         json: bool,
     },
     /// Print the delegation tree below a session.
+    #[command(after_help = TREE_EXAMPLE)]
     Tree {
         /// The session at its root.
         #[arg(value_parser = |text: &str| text.parse::<SessionId>())]
@@ -151,6 +155,7 @@ pub(crate) enum Sessions {
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
     /// Print the effective mode and approval policy, and which events decided them, up to the root.
+    #[command(after_help = EXPLAIN_EXAMPLE)]
     Explain {
         /// The session.
         #[arg(value_parser = |text: &str| text.parse::<SessionId>())]
@@ -199,10 +204,27 @@ With --json, a line a value: {\"key\", \"value\", \"from\", \"narrowedFrom\"?: {
 what a project said in vain: {\"key\", \"notTaken\", \"from\"}; and a line a variable of the models' providers: {\"variable\",
 \"set\", \"from\"}.
 
-Exit status: 0 the configuration is sound · 2 it is not, with a line for each error";
+Exit status: 0 the configuration is well-formed · 2 it is not, with a line for each error. Whether the models, providers and
+tools that it names are there is found out by the start of a task";
 
 const SESSIONS_EXAMPLE: &str = "Example:
   tether sessions tree 01997f3c-6d1e-7c53-a5fa-2c4c8fbd6a01";
+
+const LIST_EXAMPLE: &str = "Examples:
+  tether sessions list
+  tether sessions list --json";
+
+const TRANSCRIPT_EXAMPLE: &str = "Examples:
+  tether sessions show 01997f3c-6d1e-7c53-a5fa-2c4c8fbd6a01
+  tether sessions show 01997f3c-6d1e-7c53-a5fa-2c4c8fbd6a01 --json";
+
+const TREE_EXAMPLE: &str = "Examples:
+  tether sessions tree 01997f3c-6d1e-7c53-a5fa-2c4c8fbd6a01
+  tether sessions tree 01997f3c-6d1e-7c53-a5fa-2c4c8fbd6a01 --json";
+
+const EXPLAIN_EXAMPLE: &str = "Examples:
+  tether policy explain 01997f3c-6d1e-7c53-a5fa-2c4c8fbd6a01
+  tether policy explain 01997f3c-6d1e-7c53-a5fa-2c4c8fbd6a01 --tree --json";
 
 const POLICY_EXAMPLE: &str = "Examples:
   tether policy explain 01997f3c-6d1e-7c53-a5fa-2c4c8fbd6a01

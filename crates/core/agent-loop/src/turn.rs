@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use agent::{FailedRequest, Opening, Recourse, Rejected, StepInput, StopVerdict, StoppingTurn, TurnOutcome};
-use llm::{Finish, LlmError, Message, ToolCall};
+use llm::{Assembly, Finish, LlmError, Message, ToolCall, Usage};
 use session::{
     AssistantMessage, Closed, InboxAccepted, MessageId, Source, StepEnd, StepStart, ToolCalled, ToolErrorCode,
     ToolReturned, TurnReason, Typed, UserMessage,
@@ -20,6 +20,8 @@ enum Step {
     Next,
     /// The turn would stop, for this reason.
     Stop(TurnReason),
+    /// A tool ended the turn: nothing else enters it, and nobody is asked.
+    End,
 }
 
 impl Hand {
@@ -37,14 +39,20 @@ impl Hand {
                 return Ok(self.aborted());
             }
             let stop = match self.step(step, incoming, opening, outcome).await? {
-                Step::Next if step == STEP_LIMIT => break,
                 Step::Next => None,
                 Step::Stop(TurnReason::Completed) => Some(TurnReason::Completed),
                 Step::Stop(reason) => return Ok(reason),
+                Step::End if opening.cancelled.is_cancelled() => return Ok(self.aborted()),
+                Step::End => return Ok(TurnReason::Completed),
             };
             // Before more is claimed: what waits stays for the next turn.
             if opening.cancelled.is_cancelled() {
                 return Ok(self.aborted());
+            }
+            if step == STEP_LIMIT {
+                // Nor is anything claimed that no step is left for.
+                let Some(reason) = stop else { break };
+                return Ok(reason);
             }
             incoming = self.steered(opening);
             let Some(reason) = stop else { continue };
@@ -114,41 +122,37 @@ impl Hand {
         opening: &Opening,
         outcome: &mut TurnOutcome,
     ) -> Result<Step, Closed> {
-        let mut attempt = 1;
-        let heard = loop {
-            let heard = match self.ask(opening).await? {
-                Ok(heard) => heard,
-                Err(message) => return Ok(Step::Stop(TurnReason::Error { message: Some(message) })),
-            };
-            match &heard {
-                Heard::Failed { error, assembled } if assembled.message.content.is_empty() => {
-                    let recourse = self.recourse(attempt, error.clone());
-                    match opening.cancelled.run_until_cancelled(recourse).await {
-                        None => return Ok(Step::Stop(self.aborted())),
-                        Some(Recourse::Retry(pause)) => {
-                            let paused = tokio::time::sleep(pause);
-                            if opening.cancelled.run_until_cancelled(paused).await.is_none() {
-                                return Ok(Step::Stop(self.aborted()));
-                            }
-                            attempt += 1;
-                        }
-                        Some(Recourse::Fail) => break heard,
-                    }
+        let (mut attempt, mut spent) = (1, None);
+        let (mut assembled, stop) = loop {
+            let (error, assembled) = match self.ask(opening).await? {
+                Ok(Heard::Whole(assembled, Finish::Stop)) => break (assembled, None),
+                Ok(Heard::Whole(assembled, Finish::MaxTokens)) => break (assembled, Some(TurnReason::MaxTokens)),
+                Ok(Heard::Whole(assembled, Finish::Refusal)) => {
+                    let message = Some("the model declined to answer".into());
+                    break (assembled, Some(TurnReason::Blocked { message }));
                 }
-                Heard::Whole(..) | Heard::Failed { .. } | Heard::Cancelled { .. } => break heard,
+                Ok(Heard::Cancelled { assembled }) => break (assembled, Some(self.aborted())),
+                Ok(Heard::Failed { error, assembled }) => (error, assembled),
+                Err(message) => break (Assembly::new().done(), Some(TurnReason::Error { message: Some(message) })),
+            };
+            let recourse = match assembled.message.content.is_empty() {
+                true => opening.cancelled.run_until_cancelled(self.recourse(attempt, error.clone())).await,
+                false => Some(Recourse::Fail),
+            };
+            let again = match recourse {
+                Some(Recourse::Fail) => {
+                    break (assembled, Some(TurnReason::Error { message: Some(error.to_string().into()) }));
+                }
+                Some(Recourse::Retry(pause)) => {
+                    opening.cancelled.run_until_cancelled(tokio::time::sleep(pause)).await.is_some()
+                }
+                None => false,
+            };
+            if !again {
+                break (assembled, Some(self.aborted()));
             }
-        };
-        let (mut assembled, stop) = match heard {
-            Heard::Whole(assembled, Finish::Stop) => (assembled, None),
-            Heard::Whole(assembled, Finish::MaxTokens) => (assembled, Some(TurnReason::MaxTokens)),
-            Heard::Whole(assembled, Finish::Refusal) => {
-                let message = Some("the model declined to answer".into());
-                (assembled, Some(TurnReason::Blocked { message }))
-            }
-            Heard::Failed { error, assembled } => {
-                (assembled, Some(TurnReason::Error { message: Some(error.to_string().into()) }))
-            }
-            Heard::Cancelled { assembled } => (assembled, Some(self.aborted())),
+            spent = together(spent, assembled.usage);
+            attempt += 1;
         };
         let interrupted = matches!(stop, Some(TurnReason::Error { .. } | TurnReason::Aborted { .. }));
         if stop.is_some() {
@@ -156,12 +160,14 @@ impl Hand {
             assembled.message.content.retain(|part| !matches!(part, llm::Content::ToolCall(_)));
         }
         let message = Arc::new(assembled.message);
-        outcome.usage += assembled.usage.unwrap_or_default();
+        let usage = together(spent, assembled.usage);
+        outcome.usage += usage.unwrap_or_default();
         if message.content.iter().any(|part| part.as_text().is_some_and(|text| !text.is_empty())) {
             outcome.output = Some(message.clone());
         }
-        if !(interrupted && message.content.is_empty()) {
-            let (message, usage) = (message.clone(), assembled.usage);
+        // What was paid for is told, also where nothing came of it.
+        if !(interrupted && message.content.is_empty() && usage.is_none()) {
+            let message = message.clone();
             self.session.append(AssistantMessage { turn, step, message, usage, interrupted })?;
         }
         match stop {
@@ -206,7 +212,7 @@ impl Hand {
             })
             .await;
         written?;
-        Ok(if ends { Step::Stop(TurnReason::Completed) } else { Step::Next })
+        Ok(if ends { Step::End } else { Step::Next })
     }
 
     /// Messages that came in for the open turn; from now on they are settled with it.
@@ -272,4 +278,15 @@ impl Hand {
 
 fn entering(accepted: &Typed<InboxAccepted>) -> UserMessage {
     UserMessage { id: accepted.id, message: accepted.message.clone(), source: accepted.source }
+}
+
+/// What attempts at one step cost, where it was told.
+fn together(one: Option<Usage>, other: Option<Usage>) -> Option<Usage> {
+    match (one, other) {
+        (Some(mut sum), Some(more)) => {
+            sum += more;
+            Some(sum)
+        }
+        (one, other) => one.or(other),
+    }
 }

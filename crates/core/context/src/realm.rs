@@ -98,6 +98,13 @@ impl Realm {
         all
     }
 
+    /// Everything of this type that is registered here or further out, also what is shadowed: this realm first, each in
+    /// order of registration. For what holds however it is named.
+    pub fn all_registered<T: ?Sized + Send + Sync + 'static>(&self) -> Vec<Arc<T>> {
+        let registries = self.outwards().filter_map(|realm| realm.find::<Registry<T>>());
+        registries.flat_map(|registry| registry.list()).map(|(_, value)| value).collect()
+    }
+
     /// This realm's own registry of a type, for those who watch its changes. Names registered through it directly are
     /// found, but only [`Realm::register`] refreshes what agents have cached.
     pub fn registry<T: ?Sized + Send + Sync + 'static>(&self) -> Arc<Registry<T>> {

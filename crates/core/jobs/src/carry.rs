@@ -60,11 +60,21 @@ impl Carry {
         if let Err(error) = scope.close().await {
             outcome.text.push_str(&format!("\n\nThe job was not wound up cleanly: {error}"));
         }
-        self.job.end(state, outcome.text, outcome.meta);
-        self.own.prune();
+        self.job.end(state, outcome.text);
         match state {
-            JobState::Completed | JobState::Failed => notice::tell(&self.owner, &self.job.output()).await,
-            JobState::Killed | JobState::Running => {}
+            JobState::Completed | JobState::Failed => self.tell().await,
+            JobState::Killed | JobState::Running => {
+                self.own.knows(self.job.id);
+                self.own.prune();
+            }
+        }
+    }
+
+    /// Waits for the disk, and never for the owner: it may be waiting for this job.
+    async fn tell(&self) {
+        notice::tell(&self.owner, &self.own, self.job.id);
+        if let Err(error) = self.owner.session().flush().await {
+            tracing::warn!(session = %self.owner.id(), %error, "the notice of a job is not durable yet");
         }
     }
 
@@ -94,7 +104,7 @@ impl Carry {
 impl Drop for Carry {
     fn drop(&mut self) {
         // Holds only where the task was given up before its end.
-        self.job.end(JobState::Killed, String::new(), None);
+        self.job.end(JobState::Killed, String::new());
         if self.told == Told::Started {
             self.home.emit(&JobEnded { owner: self.owner.id(), job: self.job.info() });
         }

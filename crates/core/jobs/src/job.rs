@@ -1,15 +1,16 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use serde_json::value::RawValue;
+use serde::{Deserialize, Serialize};
 use tokio::sync::SetOnce;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::output::Output;
 
-/// The id of a job, counted from 1 for each owner.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// The id of a job, counted from 1 for each log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct JobId(pub(crate) u64);
 
 /// How it stands with a job.
@@ -57,7 +58,7 @@ pub(crate) struct Job {
     begun: Instant,
     /// Asks the job to end.
     pub(crate) kill: CancellationToken,
-    /// Set last of all: its scope is closed, its owner told, its end announced.
+    /// Set last of all: its scope is closed, its end announced, and its owner told if there was room.
     pub(crate) settled: SetOnce<()>,
     state: Mutex<State>,
 }
@@ -75,7 +76,6 @@ struct State {
 pub(crate) struct End {
     pub(crate) state: JobState,
     pub(crate) text: String,
-    pub(crate) meta: Option<Arc<RawValue>>,
     pub(crate) time: Duration,
 }
 
@@ -133,9 +133,9 @@ impl Job {
     }
 
     /// Its end can be seen from now on. The first one holds.
-    pub(crate) fn end(&self, state: JobState, text: String, meta: Option<Arc<RawValue>>) {
+    pub(crate) fn end(&self, state: JobState, text: String) {
         let time = self.begun.elapsed();
-        self.lock().end.get_or_insert(End { state, text, meta, time });
+        self.lock().end.get_or_insert(End { state, text, time });
     }
 
     pub(crate) fn has_ended(&self) -> bool {
@@ -148,10 +148,6 @@ impl Job {
 
     pub(crate) fn output(&self) -> JobOutput {
         self.read(true)
-    }
-
-    pub(crate) fn take_meta(&self) -> Option<Arc<RawValue>> {
-        self.lock().end.as_mut()?.meta.take()
     }
 
     fn read(&self, with_text: bool) -> JobOutput {

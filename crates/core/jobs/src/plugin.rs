@@ -1,9 +1,10 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use context::{BoxError, Ctx, Plugin};
+use context::{BoxError, Ctx, Need, Plugin};
+use session::Sessions;
 
-use crate::Jobs;
+use crate::{JobBegan, Jobs};
 
 /// Provides [`Jobs`], which announces in the app's realm.
 pub struct JobsPlugin;
@@ -13,15 +14,18 @@ pub struct JobsPlugin;
 pub struct Config {
     /// The most that run at the same time, an owner.
     pub running: usize,
-    /// The most that are kept after their end, an owner; the oldest is forgotten first.
+    /// The most that are kept once their owner knows how they ended and what they said; the oldest is forgotten first.
     pub kept: usize,
+    /// With so many ended that the owner has not heard of it starts no more. So many are kept, too, of those that it has
+    /// heard of and whose output it has not read.
+    pub unheard: usize,
     /// How long a job may take to notice that it was killed; then it is dropped.
     pub grace: Duration,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { running: 16, kept: 32, grace: Duration::from_secs(15) }
+        Self { running: 16, kept: 32, unheard: 256, grace: Duration::from_secs(15) }
     }
 }
 
@@ -33,7 +37,12 @@ impl Plugin for JobsPlugin {
         "jobs"
     }
 
+    fn needs(&self) -> Vec<Need> {
+        vec![Need::of::<Sessions>()]
+    }
+
     async fn apply(&self, ctx: &Ctx, config: Config) -> Result<(), BoxError> {
+        ctx.get::<Sessions>().ok_or("no `Sessions` service")?.learn::<JobBegan>()?;
         Ok(ctx.provide(Jobs::new(ctx, config))?)
     }
 }

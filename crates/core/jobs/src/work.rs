@@ -1,8 +1,6 @@
 use std::sync::Arc;
 
 use context::Ctx;
-use serde::Serialize;
-use serde_json::value::{RawValue, to_raw_value};
 use tokio_util::sync::CancellationToken;
 use tools::{OUTPUT_LIMIT, limit_text};
 
@@ -20,7 +18,6 @@ pub struct Working {
 pub struct Outcome {
     pub(crate) state: JobState,
     pub(crate) text: String,
-    pub(crate) meta: Option<Arc<RawValue>>,
 }
 
 impl Working {
@@ -56,15 +53,8 @@ impl Outcome {
         Self::new(JobState::Failed, text.into())
     }
 
-    /// With something for front doors and parents. See [`Jobs::take_meta`](crate::Jobs::take_meta).
-    #[must_use]
-    pub fn with_meta(mut self, meta: &impl Serialize) -> Self {
-        self.meta = Some(to_raw_value(meta).expect("meta serializes to memory").into());
-        self
-    }
-
     fn new(state: JobState, text: String) -> Self {
         let text = if text.len() > OUTPUT_LIMIT { limit_text(&text, OUTPUT_LIMIT) } else { text };
-        Self { state, text, meta: None }
+        Self { state, text }
     }
 }

@@ -10,6 +10,7 @@
 //! let plugins = Plugins::new()
 //!     .with(tool_jobs::JobTools, ())
 //!     .with(jobs::JobsPlugin, jobs::Config::default())
+//!     .with(session::SessionsPlugin, ())
 //!     .with(agent::AgentsPlugin, ());
 //! plugins.start(&app).await?;
 //! let names: Vec<_> = app.realm().all_named::<dyn Tool>().into_iter().map(|(name, _)| name).collect();

@@ -70,8 +70,7 @@ impl TypedTool for Output {
 
 impl Output {
     fn answer(&self, owner: &AgentRef, id: JobId) -> ToolOutput {
-        let jobs = &self.0.jobs;
-        let read = match jobs.output(owner, id) {
+        let read = match self.0.jobs.output(owner, id) {
             Ok(read) => read,
             Err(unknown) => return failed(unknown),
         };
@@ -79,6 +78,6 @@ impl Output {
             "" => format!("{}, no output", standing(&read.info)),
             text => format!("{}:\n{text}", standing(&read.info)),
         };
-        ToolOutput { meta: jobs.take_meta(owner, id), ..ToolOutput::text(text) }
+        ToolOutput::text(text)
     }
 }

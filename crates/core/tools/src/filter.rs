@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 /// Which tools an agent may use, by name. The default admits all.
 ///
 /// Registered with `ctx.register::<ToolFilter>(name, filter)`: in an agent's scope for that agent alone, in the app's for
-/// every agent. All that can be found apply, so one can only take away from another. What is not admitted is neither
-/// shown to the model nor run.
+/// every agent. All apply, whatever their names, so one can only take away from another. What is not admitted is neither
+/// shown to the model nor run. The one tool that they do not speak of is a [`HandIn`](crate::HandIn).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ToolFilter {

@@ -32,6 +32,7 @@
 
 mod call;
 mod filter;
+mod hand_in;
 mod limit;
 mod output;
 mod runner;
@@ -39,6 +40,7 @@ mod tool;
 
 pub use call::{Call, ToolProgress};
 pub use filter::ToolFilter;
+pub use hand_in::HandIn;
 pub use limit::{OUTPUT_LIMIT, limit_text};
 pub use output::{Then, ToolOutput, code};
 pub use runner::{PARALLEL_LIMIT, Runner, ToolExecution};

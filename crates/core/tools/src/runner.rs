@@ -7,7 +7,7 @@ use futures_util::{FutureExt as _, future};
 use llm::ToolSchema;
 
 use crate::limit::limit_output;
-use crate::{Call, Concurrency, Tool, ToolFilter, ToolOutput, code};
+use crate::{Call, Concurrency, HandIn, Then, Tool, ToolFilter, ToolOutput, code};
 
 /// The most calls of one response that run at the same time.
 pub const PARALLEL_LIMIT: usize = 8;
@@ -27,6 +27,8 @@ pub struct Runner {
     seen: Option<u64>,
     tools: Arc<[Arc<dyn Tool>]>,
     schemas: Arc<[ToolSchema]>,
+    /// The one of the tools that hands a result in.
+    hand_in: Option<Arc<dyn Tool>>,
 }
 
 impl Runner {
@@ -38,6 +40,7 @@ impl Runner {
             seen: None,
             tools: Arc::default(),
             schemas: Arc::default(),
+            hand_in: None,
         }
     }
 
@@ -50,7 +53,7 @@ impl Runner {
     /// Runs one call through the pipeline.
     pub async fn run(&mut self, call: Call) -> ToolOutput {
         self.refresh();
-        let tool = find(&self.tools, &call);
+        let tool = find(&self.tools, self.hand_in.as_ref(), &call);
         let layers = self.layers.layers();
         run_one(layers, tool, call).await
     }
@@ -61,7 +64,8 @@ impl Runner {
     pub async fn run_all(&mut self, calls: Vec<Call>, mut done: impl FnMut(&Call, ToolOutput)) {
         self.refresh();
         let layers = self.layers.layers();
-        let mut calls = calls.into_iter().map(|call| (find(&self.tools, &call), call)).peekable();
+        let mut calls =
+            calls.into_iter().map(|call| (find(&self.tools, self.hand_in.as_ref(), &call), call)).peekable();
         while let Some(first) = calls.next() {
             let shared = |(tool, _): &(Found, Call)| tool.concurrency() == Concurrency::Shared;
             let mut group = vec![first];
@@ -86,15 +90,19 @@ impl Runner {
         if self.seen == Some(version) {
             return;
         }
-        let filters = self.realm.all_named::<ToolFilter>();
-        let admitted = |name: &str| filters.iter().all(|(_, filter)| filter.admits(name));
+        let filters = self.realm.all_registered::<ToolFilter>();
+        let hand_in = self.realm.get::<HandIn>().map(|hand_in| hand_in.0.clone());
+        let admitted = |name: &str| filters.iter().all(|filter| filter.admits(name));
+        let replaced = |name: &str| hand_in.as_ref().is_some_and(|tool| *tool.schema().name == *name);
         let tools = self.realm.all_named::<dyn Tool>().into_iter().map(|(_, tool)| tool);
-        let tools: Vec<_> = tools.filter(|tool| admitted(&tool.schema().name)).collect();
+        let tools = tools.filter(|tool| admitted(&tool.schema().name) && !replaced(&tool.schema().name));
+        let tools: Vec<_> = tools.chain(hand_in.clone()).collect();
         let same = tools.len() == self.tools.len() && tools.iter().zip(&*self.tools).all(|(a, b)| Arc::ptr_eq(a, b));
         if !same {
             self.schemas = tools.iter().map(|tool| tool.schema().clone()).collect();
             self.tools = tools.into();
         }
+        self.hand_in = hand_in;
         // Last: a schema that panics is asked for again.
         self.seen = Some(version);
     }
@@ -104,20 +112,22 @@ impl Runner {
 #[derive(Clone)]
 enum Found {
     Tool(Arc<dyn Tool>),
+    HandIn(Arc<dyn Tool>),
     Nothing(ToolOutput),
 }
 
 impl Found {
     fn concurrency(&self) -> Concurrency {
         match self {
-            Self::Tool(tool) => tool.concurrency(),
+            Self::Tool(tool) | Self::HandIn(tool) => tool.concurrency(),
             Self::Nothing(_) => Concurrency::Shared,
         }
     }
 }
 
-fn find(tools: &[Arc<dyn Tool>], call: &Call) -> Found {
+fn find(tools: &[Arc<dyn Tool>], hand_in: Option<&Arc<dyn Tool>>, call: &Call) -> Found {
     match tools.iter().find(|tool| tool.schema().name == call.name) {
+        Some(tool) if hand_in.is_some_and(|hand_in| Arc::ptr_eq(hand_in, tool)) => Found::HandIn(tool.clone()),
         Some(tool) => Found::Tool(tool.clone()),
         None => {
             let names: Vec<&str> = tools.iter().map(|tool| &*tool.schema().name).collect();
@@ -129,8 +139,9 @@ fn find(tools: &[Arc<dyn Tool>], call: &Call) -> Found {
 }
 
 async fn run_one(layers: &[Arc<dyn context::Around<ToolExecution>>], found: Found, call: Call) -> ToolOutput {
-    let tool = match found {
-        Found::Tool(tool) => tool,
+    let (tool, ends) = match found {
+        Found::Tool(tool) => (tool, false),
+        Found::HandIn(tool) => (tool, true),
         Found::Nothing(answer) => return answer,
     };
     let (name, cancelled) = (call.name.clone(), call.cancelled.clone());
@@ -151,6 +162,9 @@ async fn run_one(layers: &[Arc<dyn context::Around<ToolExecution>>], found: Foun
         future::Either::Right(_) => ToolOutput::error(code::CANCELLED, format!("`{name}` was cancelled")),
     };
     limit_output(&mut output);
+    if ends && !output.is_error() {
+        output.then = Then::EndTurn;
+    }
     output
 }
 

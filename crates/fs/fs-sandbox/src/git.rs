@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags, open};
 
 use crate::asked::lexical;
-use crate::fence::{MAX_PROTECTED, OpenError};
+use crate::fence::OpenError;
 use crate::lands::lands;
 
 /// How much of a configuration file is read, in bytes.
@@ -70,11 +70,9 @@ impl Search<'_> {
                 self.found.insert(place);
             }
         }
-        match self.looks.max(self.found.len()) {
-            count if self.found.len() > MAX_PROTECTED || self.looks > MAX_LOOKS => {
-                Err(OpenError::TooManyProtected { count })
-            }
-            _ => Ok(()),
+        match self.looks {
+            0..=MAX_LOOKS => Ok(()),
+            count => Err(OpenError::TooManyProtected { count }),
         }
     }
 
@@ -132,8 +130,8 @@ fn settings(text: &[u8]) -> Vec<Setting> {
     while let Some(first) = text.0.first() {
         match first {
             b'[' => section = text.section(),
-            b'#' | b';' => text.skip_line(),
             first if first.is_ascii_whitespace() => text.0 = &text.0[1..],
+            // A comment has no key, and so no value.
             _ => {
                 let key = text.word(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
                 let Some(value) = text.value() else { continue };
@@ -261,6 +259,12 @@ mod tests {
                 vec![],
             ),
             ("[core\nhooksPath = a", hooks("a")),
+            ("[includeIf \"gitdir:/a]b/\"] path = inc\n", include("inc")),
+            ("[includeIf \"gitdir:/a\\\"]b/\"] path = inc\n", include("inc")),
+            ("[core\\] hooksPath = a\n", hooks("a")),
+            ("[core]\nhooksPath = \"a#b;c\" # d\n", hooks("a#b;c")),
+            ("[core]\nhooksPath = a\\\r\nb\n", hooks("ab")),
+            ("[core]\nhooksPath = a\\\rb\n", hooks("a\rb")),
         ] {
             assert_eq!(settings(text.as_bytes()), want, "{text:?}");
         }

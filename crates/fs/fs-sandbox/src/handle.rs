@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
 use fs::Kind;
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
 use rustix::io::Errno;
 
 /// How often a resolution that a concurrent rename disturbed is tried again.
@@ -85,6 +85,12 @@ impl Handle {
     pub(crate) fn reader(&self, name: &OsStr) -> Result<File, Errno> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
         open(&self.file, Path::new(name), flags, ResolveFlags::empty())
+    }
+
+    /// Creates the file `name` in this directory, for writing: nothing may be called that, not even a link.
+    pub(crate) fn create(&self, name: &OsStr, permissions: u32) -> Result<File, Errno> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        openat(&self.file, name, flags, Mode::from_raw_mode(permissions)).map(File::from)
     }
 
     /// Opens this directory for reading its entries.
@@ -198,5 +204,42 @@ mod tests {
         let handle = Handle::root(dir.path()).unwrap();
         assert!(handle.reader(OsStr::new("file")).is_ok());
         assert_eq!(handle.reader(OsStr::new("link")).unwrap_err(), Errno::LOOP);
+    }
+
+    #[test]
+    fn a_pipe_is_opened_for_reading_without_waiting_for_its_writer() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("pipe");
+        rustix::fs::mknodat(CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        let handle = Handle::root(dir.path()).unwrap();
+        let (opened, opens) = std::sync::mpsc::channel();
+        std::thread::spawn(move || opened.send(handle.reader(OsStr::new("pipe")).map(drop)));
+        assert_eq!(opens.recv_timeout(std::time::Duration::from_secs(10)), Ok(Ok(())));
+    }
+
+    #[test]
+    fn a_file_is_created_where_nothing_is_and_for_this_process_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("taken"), "old").unwrap();
+        std::os::unix::fs::symlink("elsewhere", dir.path().join("dangling")).unwrap();
+        let handle = Handle::root(dir.path()).unwrap();
+        let create = |name: &str| handle.create(OsStr::new(name), 0o600);
+        assert_eq!(create("taken").unwrap_err(), Errno::EXIST);
+        assert_eq!(create("dangling").unwrap_err(), Errno::EXIST);
+        assert!(!dir.path().join("elsewhere").exists());
+        let flags = rustix::io::fcntl_getfd(create("free").unwrap()).unwrap();
+        assert!(flags.contains(rustix::io::FdFlags::CLOEXEC));
+    }
+
+    #[test]
+    fn a_subdirectory_is_beneath_and_no_link_leads_to_it() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("a/b")).unwrap();
+        std::os::unix::fs::symlink("a", dir.path().join("link")).unwrap();
+        let handle = Handle::root(dir.path()).unwrap();
+        let step = |name: &str| handle.subdirectory(OsStr::new(name)).map(drop);
+        assert_eq!((step("a"), step("a/b")), (Ok(()), Ok(())));
+        assert_eq!((step("link"), step("link/b")), (Err(Errno::NOTDIR), Err(Errno::LOOP)));
+        assert_eq!((step(".."), step("a/../..")), (Err(Errno::XDEV), Err(Errno::XDEV)));
     }
 }

@@ -1,7 +1,7 @@
 //! Writing: the directory is resolved to a handle, and from then on everything happens to names in that handle.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, Metadata};
+use std::fs::Metadata;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Write;
 use std::os::unix::ffi::OsStringExt;
@@ -10,8 +10,7 @@ use std::path::{Path, PathBuf};
 
 use fs::{Change, FsError, Kind, MAX_FILE_BYTES, MAX_PREVIOUS_BYTES, Previous, Why, WriteOutcome};
 use rustix::fs::{
-    Access, AtFlags, Gid, Mode, OFlags, RenameFlags, Uid, accessat, fchmod, fchown, mkdirat, openat, renameat,
-    renameat_with, unlinkat,
+    Access, AtFlags, Gid, Mode, RenameFlags, Uid, accessat, fchmod, fchown, mkdirat, renameat, renameat_with, unlinkat,
 };
 use rustix::io::Errno;
 use sandbox::Boundary;
@@ -324,13 +323,12 @@ struct Temporary<'a> {
 impl<'a> Temporary<'a> {
     fn holding(directory: &'a Handle, content: &[u8], replaces: Option<&Metadata>) -> Result<Self, std::io::Error> {
         let mode = if replaces.is_some() { 0o600 } else { 0o666 };
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut attempt = 0;
         let (new, mut file) = loop {
             let name = OsString::from(format!(".tether-{:016x}.tmp", RandomState::new().build_hasher().finish()));
-            match openat(directory.file(), &name, flags, Mode::from_raw_mode(mode)) {
+            match directory.create(&name, mode) {
                 Err(Errno::EXIST) if attempt < ATTEMPTS => attempt += 1,
-                opened => break (Self { directory, name }, File::from(opened?)),
+                created => break (Self { directory, name }, created?),
             }
         };
         file.write_all(content)?;

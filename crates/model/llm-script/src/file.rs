@@ -1,10 +1,12 @@
 use std::collections::HashMap;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use llm::{LlmAdapter, LlmError, LlmErrorKind, Reply, Request};
+use rustix::fs::OFlags;
 
 use crate::play::{Play, cut};
 use crate::rule::Rule;
@@ -51,7 +53,7 @@ pub struct FileScript {
 /// Why a file holds no replies. Lines count from 1.
 #[derive(Debug, thiserror::Error)]
 pub enum FileScriptError {
-    /// It cannot be read, or is not UTF-8.
+    /// It cannot be read, is no regular file, or is not UTF-8.
     #[error("cannot read the replies in {}", .path.display())]
     Read {
         /// The file.
@@ -82,7 +84,7 @@ impl FileScript {
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, FileScriptError> {
         let path = path.into();
         let mut bytes = Vec::new();
-        let read = File::open(&path).and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut bytes));
+        let read = open(&path).and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut bytes));
         let text = match read {
             Ok(size) if size as u64 > MAX_FILE => return Err(FileScriptError::TooLarge { path }),
             Ok(_) => String::from_utf8(bytes).map_err(|not| io::Error::new(io::ErrorKind::InvalidData, not)),
@@ -125,6 +127,15 @@ impl FileScript {
                 Play::error(LlmError::new(LlmErrorKind::InvalidRequest, why))
             }
         }
+    }
+}
+
+/// A pipe that nobody writes would be waited for.
+fn open(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("not a regular file")),
     }
 }
 

@@ -1,12 +1,15 @@
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use session::{SessionId, SessionTitle, Snapshot};
-use session_store::{ListError, NotFound, ReadError};
+use session_store::{ListError, NotFound, ReadError, Reading};
 use subagent::Descriptor;
 
 use crate::child::{Parent, check_with, missing};
+use crate::digest::is_approval;
 use crate::logs::diagnosis;
+use crate::named::Named;
+use crate::own::not_absent;
 use crate::tree::{Place, Tree, Unplaced};
 use crate::{Code, Finding, Logs, check_top_level};
 
@@ -71,6 +74,8 @@ pub enum AuditError {
 
 /// Audits logs, a family at a time: a parent is read once for all of its children, and two logs are held at most.
 ///
+/// What a log tells of its children is held against theirs: a child that it names must be there, and name it.
+///
 /// A log whose last line is not whole is one that is being written, and no finding. Somebody who rewrites all logs
 /// consistently is not found.
 pub async fn audit(logs: &dyn Logs, scope: Scope) -> Result<Report, AuditError> {
@@ -86,7 +91,7 @@ pub async fn audit(logs: &dyn Logs, scope: Scope) -> Result<Report, AuditError> 
             tree.below(root)
         }
     };
-    let mut audited = families(logs, &places).await;
+    let mut audited = Families::new(logs, &tree, &places).audit(&places).await;
     let circular = tree.circular();
     let sessions = places.iter().filter_map(|place| {
         let mut audited = audited.remove(&place.session)?;
@@ -99,34 +104,108 @@ pub async fn audit(logs: &dyn Logs, scope: Scope) -> Result<Report, AuditError> 
     Ok(Report { sessions: sessions.collect(), unplaced: tree.unplaced(&places) })
 }
 
-/// Audits the sessions at these places. One that is gone by now was discarded, and is left out.
-async fn families(logs: &dyn Logs, places: &[Place]) -> HashMap<SessionId, Audited> {
-    let (mut families, mut alone) = (BTreeMap::<_, Vec<_>>::new(), BTreeMap::new());
-    for place in places {
-        match place.parent {
-            Some(parent) => families.entry(parent).or_default().push(*place),
-            None => drop(alone.insert(place.session, *place)),
+/// An audit of sessions, and what of it is not known before all of them were looked at.
+struct Families<'a> {
+    logs: &'a dyn Logs,
+    tree: &'a Tree,
+    shown: HashSet<SessionId>,
+    audited: HashMap<SessionId, Audited>,
+    /// Whose descriptor says that no approval service was composed, and where.
+    absent: BTreeMap<SessionId, u64>,
+    /// For each parent a child whose log tells of an approval service, and where.
+    approving: HashMap<SessionId, (SessionId, u64)>,
+}
+
+impl<'a> Families<'a> {
+    fn new(logs: &'a dyn Logs, tree: &'a Tree, places: &[Place]) -> Self {
+        let shown = places.iter().map(|place| place.session).collect();
+        Self { logs, tree, shown, audited: HashMap::new(), absent: BTreeMap::new(), approving: HashMap::new() }
+    }
+
+    /// Audits the sessions at these places. One that is gone by now was discarded, and is left out.
+    async fn audit(mut self, places: &[Place]) -> HashMap<SessionId, Audited> {
+        let (mut families, mut alone) = (BTreeMap::<_, Vec<_>>::new(), BTreeMap::new());
+        for place in places {
+            match place.parent {
+                Some(parent) => families.entry(parent).or_default().push(*place),
+                None => drop(alone.insert(place.session, *place)),
+            }
+        }
+        for (id, children) in families {
+            let read = self.logs.read(id).await;
+            if let Some(place) = alone.remove(&id) {
+                self.one(place, &read, check_top_level).await;
+            }
+            let parent = read.map(|reading| Parent::of(reading.decoded.log().clone()));
+            for place in children {
+                let child = self.logs.read(place.session).await;
+                self.one(place, &child, |log| check_below(&parent, log)).await;
+            }
+        }
+        for (id, place) in alone {
+            let read = self.logs.read(id).await;
+            self.one(place, &read, check_top_level).await;
+        }
+        self.check_absent();
+        self.audited
+    }
+
+    async fn one(
+        &mut self,
+        place: Place,
+        read: &Result<Reading, ReadError>,
+        check: impl FnOnce(&Snapshot) -> Vec<Finding>,
+    ) {
+        let Place { session, parent, depth } = place;
+        let mut audited =
+            Audited { session, parent, depth, label: None, findings: Vec::new(), more: 0, unknown: Vec::new() };
+        match read.as_ref().map(|reading| reading.decoded.log()) {
+            Err(ReadError::NotFound(_)) => return,
+            Err(error) => audited.findings.push(Finding::of_log(Code::LogUnreadable, diagnosis(error))),
+            Ok(log) => {
+                audited.findings = check(log);
+                let named = Named::of(log);
+                audited
+                    .findings
+                    .extend(named.check(session, self.logs, self.tree, |id| self.shown.contains(&id)).await);
+                audited.in_order();
+                audited.label = label(log);
+                audited.unknown = Unknown::all(log);
+                self.note(place, log);
+            }
+        }
+        self.audited.insert(session, audited);
+    }
+
+    /// What a log tells of approval services, for the look at its parent and its children.
+    fn note(&mut self, place: Place, log: &Snapshot) {
+        let own = log.header().seed_length();
+        let Some(parent) = place.parent else { return };
+        if let Some(event) = log.latest_event::<Descriptor>().filter(|event| event.seq() >= own)
+            && event.get::<Descriptor>().is_some_and(|descriptor| descriptor.approval.is_some())
+        {
+            self.absent.insert(place.session, event.seq());
+        }
+        if !self.approving.contains_key(&parent)
+            && let Some(event) = log.events_from(own).find(|event| is_approval(event))
+        {
+            self.approving.insert(parent, (place.session, event.seq()));
         }
     }
-    let mut audited = HashMap::new();
-    for (id, children) in families {
-        let read = logs.read(id).await;
-        if let Some(place) = alone.remove(&id) {
-            let log = read.as_ref().map(|reading| reading.decoded.log());
-            audited.extend(Audited::of(place, log, check_top_level));
-        }
-        let parent = read.map(|reading| Parent::of(reading.decoded.log().clone()));
-        for place in children {
-            let child = logs.read(place.session).await;
-            let check = |log: &Snapshot| check_below(&parent, log);
-            audited.extend(Audited::of(place, child.as_ref().map(|reading| reading.decoded.log()), check));
+
+    /// A session without an approval service has no children that were made under one.
+    fn check_absent(&mut self) {
+        for (session, seq) in &self.absent {
+            let Some((child, at)) = self.approving.get(session) else { continue };
+            let Some(audited) = self.audited.get_mut(session) else { continue };
+            let is_told = |finding: &Finding| matches!(finding.code, Code::ApprovalNotAbsent | Code::PinUnfounded);
+            if !audited.findings.iter().any(is_told) {
+                let why = not_absent(&format!("its child {child} has an event of one (seq {at})"));
+                audited.findings.push(Finding::at(Code::ApprovalNotAbsent, *seq, why));
+                audited.in_order();
+            }
         }
     }
-    for (id, place) in alone {
-        let read = logs.read(id).await;
-        audited.extend(Audited::of(place, read.as_ref().map(|reading| reading.decoded.log()), check_top_level));
-    }
-    audited
 }
 
 fn check_below(parent: &Result<Parent, ReadError>, log: &Snapshot) -> Vec<Finding> {
@@ -152,26 +231,11 @@ impl Audited {
     /// How many findings of one session are told one by one.
     pub const MOST: usize = 100;
 
-    fn of(
-        place: Place,
-        log: Result<&Snapshot, &ReadError>,
-        check: impl FnOnce(&Snapshot) -> Vec<Finding>,
-    ) -> Option<(SessionId, Self)> {
-        let Place { session, parent, depth } = place;
-        let mut audited =
-            Self { session, parent, depth, label: None, findings: Vec::new(), more: 0, unknown: Vec::new() };
-        match log {
-            Err(ReadError::NotFound(_)) => return None,
-            Err(error) => audited.findings.push(Finding::of_log(Code::LogUnreadable, diagnosis(error))),
-            Ok(log) => {
-                audited.findings = check(log);
-                audited.more = audited.findings.len().saturating_sub(Self::MOST) as u64;
-                audited.findings.truncate(Self::MOST);
-                audited.label = label(log);
-                audited.unknown = Unknown::all(log);
-            }
-        }
-        Some((session, audited))
+    /// Sorts the findings by their events, and leaves out those that are too many.
+    fn in_order(&mut self) {
+        self.findings.sort_by_key(|finding| finding.seq);
+        self.more += self.findings.len().saturating_sub(Self::MOST) as u64;
+        self.findings.truncate(Self::MOST);
     }
 }
 

@@ -4,6 +4,7 @@ use session::{Header, Lineage, Snapshot};
 
 use crate::digest::Digest;
 use crate::finding::shown;
+use crate::named::Mention;
 use crate::own::{Handed, Own};
 use crate::{Code, Finding, seed};
 
@@ -27,6 +28,7 @@ impl Parent {
 ///
 /// `parent` is the log of the session that its header names, at any instant after the capture; `None` if that is not
 /// known, which is a finding too. A session without a parent is checked as such.
+/// Where the log of the parent says which call started the child, it must have been captured in that call.
 ///
 /// A switch is widening if it allows more than the mode in force just before it. What an unswitched session follows is in
 /// no log, so its switch to anything but the narrowest mode counts as well.
@@ -94,6 +96,18 @@ fn check_header(parent: &Digest, lineage: &Lineage, child: &Header, findings: &m
     }
     if lineage.parent_seq() > parent.len {
         let (says, len) = (lineage.parent_seq(), parent.len);
-        found(Code::ParentSeqBeyond, format!("it was delegated at seq {says} of a log that has only {len} events"));
+        return found(
+            Code::ParentSeqBeyond,
+            format!("it was delegated at seq {says} of a log that has only {len} events"),
+        );
+    }
+    let Some(Mention { seq, call }) = parent.named.mention(child.id()) else { return };
+    let (at, id) = (lineage.parent_seq(), parent.header.id());
+    if at > seq || call.is_some_and(|call| at <= call) {
+        let started = match call {
+            Some(call) => format!("{id} started it in a call (seq {call}) that was answered at seq {seq}"),
+            None => format!("{id} names it at seq {seq} already"),
+        };
+        found(Code::CaptureElsewhere, format!("the header says that it was delegated at seq {at}, and {started}"));
     }
 }

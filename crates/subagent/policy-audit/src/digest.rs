@@ -5,9 +5,10 @@ use std::sync::Arc;
 use sandbox_policy::ModeSet;
 use session::{Event, Header, Snapshot, TurnEnd};
 use subagent::Descriptor;
-use user_approval::PolicySet;
+use user_approval::{ApprovalAsked, ApprovalDecided, PolicySet};
 
 use crate::Knob;
+use crate::named::Named;
 
 /// A log's overrides, turns and descriptors.
 pub(crate) struct Digest {
@@ -19,6 +20,9 @@ pub(crate) struct Digest {
     turns: Vec<u64>,
     /// Those that are the log's own.
     descriptors: Vec<(u64, Descriptor)>,
+    /// The first event that only an approval service writes.
+    approval: Option<u64>,
+    pub(crate) named: Named,
 }
 
 /// A knob whose overrides a digest keeps.
@@ -39,7 +43,8 @@ impl Digest {
         let (header, len) = (log.header().clone(), log.len());
         let own = header.seed_length();
         let (modes, policies, turns, descriptors) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut digest = Self { header, len, modes, policies, turns, descriptors };
+        let (approval, named) = (log.events().iter().find(|event| is_approval(event)).map(Event::seq), Named::of(log));
+        let mut digest = Self { header, len, modes, policies, turns, descriptors, approval, named };
         for event in log.events().iter() {
             let seq = event.seq();
             if let Some(set) = event.get::<ModeSet>() {
@@ -74,11 +79,23 @@ impl Digest {
         self.turns[..self.turns.partition_point(|behind| *behind <= end)].last().copied().unwrap_or(0)
     }
 
+    /// The first event of an approval service among those with a `seq` below `end`.
+    pub(crate) fn approval_before(&self, end: u64) -> Option<u64> {
+        self.approval.filter(|seq| *seq < end)
+    }
+
     /// The log's own last descriptor among the events with a `seq` below `end`.
     pub(crate) fn descriptor_before(&self, end: u64) -> Option<&Descriptor> {
         let before = self.descriptors.partition_point(|(seq, _)| *seq < end);
         self.descriptors[..before].last().map(|(_, descriptor)| descriptor)
     }
+}
+
+/// Whether only an approval service writes such an event.
+pub(crate) fn is_approval(event: &Event) -> bool {
+    event.get::<PolicySet>().is_some()
+        || event.get::<ApprovalAsked>().is_some()
+        || event.get::<ApprovalDecided>().is_some()
 }
 
 impl Kept for ModeSet {

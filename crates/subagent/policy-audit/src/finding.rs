@@ -36,6 +36,14 @@ pub enum Code {
     CwdDiffers,
     /// The header says that the parent's log was longer than it is.
     ParentSeqBeyond,
+    /// The header says that it was delegated elsewhere in the parent's log than in the call that started it.
+    CaptureElsewhere,
+    /// The log names a child of its own, and there is no log of it.
+    ChildMissing,
+    /// The log names a child of its own whose log cannot be read far enough to tell whose it is.
+    ChildUnreadable,
+    /// The log names a child of its own whose header names another parent, or none.
+    ChildOfAnother,
     /// A child without an event of its own: it was never announced.
     NoOwnEvents,
     /// The header says another length of the copied history than the log and the parent do.
@@ -70,6 +78,10 @@ pub enum Code {
     PinNotNever,
     /// The approval pin is behind the child's creation.
     PinLate,
+    /// The descriptor says that no approval service was composed, and the log, its parent's or a child's says otherwise.
+    ApprovalNotAbsent,
+    /// An ask was allowed while the approval policy was `never`.
+    AllowedUnderNever,
     /// A policy event that is no stamp, or a second one, while the child was made.
     PolicyEventInCreation,
     /// What a front door records in a new top-level session, in a session with a parent.
@@ -98,6 +110,10 @@ pub enum Code {
     DescriptorUnfounded,
     /// The child may use a tool that its parent could not.
     FilterWider,
+    /// The child's own children may stand deeper than those of its parent.
+    DepthLimitWider,
+    /// The child stands deeper than the limit that it is held to.
+    DepthBeyondLimit,
 }
 
 /// The longest text of a log that a message repeats, in characters.
@@ -115,6 +131,10 @@ impl Code {
             Self::DepthWrong => "depth-wrong",
             Self::CwdDiffers => "cwd-differs",
             Self::ParentSeqBeyond => "parent-seq-beyond",
+            Self::CaptureElsewhere => "capture-elsewhere",
+            Self::ChildMissing => "child-missing",
+            Self::ChildUnreadable => "child-unreadable",
+            Self::ChildOfAnother => "child-of-another",
             Self::NoOwnEvents => "no-own-events",
             Self::SeedLengthWrong => "seed-length-wrong",
             Self::SeedDiffers => "seed-differs",
@@ -132,6 +152,8 @@ impl Code {
             Self::PinUnfounded => "pin-unfounded",
             Self::PinNotNever => "pin-not-never",
             Self::PinLate => "pin-late",
+            Self::ApprovalNotAbsent => "approval-not-absent",
+            Self::AllowedUnderNever => "allowed-under-never",
             Self::PolicyEventInCreation => "policy-event-in-creation",
             Self::InitialOverrideOnChild => "initial-override-on-child",
             Self::InitialOverrideLate => "initial-override-late",
@@ -146,6 +168,8 @@ impl Code {
             Self::DescriptorLate => "descriptor-late",
             Self::DescriptorUnfounded => "descriptor-unfounded",
             Self::FilterWider => "filter-wider",
+            Self::DepthLimitWider => "depth-limit-wider",
+            Self::DepthBeyondLimit => "depth-beyond-limit",
         }
     }
 }

@@ -20,7 +20,7 @@
 //! #     .start(&app).await?;
 //! # let descriptor = Descriptor {
 //! #     version: DESCRIPTOR_VERSION, mode: ChildMode::OneShot, provider: "spawn".into(), label: None, model: None,
-//! #     persona: None, tool_filter: None, approval: None,
+//! #     persona: None, tool_filter: None, max_depth: None, approval: None,
 //! # };
 //! let parent = sessions.create("/home/me/project");
 //! parent.append(ModeSet::by_user(Mode::ReadOnly))?;
@@ -41,6 +41,7 @@ mod explain;
 mod finding;
 mod knob;
 mod logs;
+mod named;
 mod own;
 mod seed;
 mod top;

@@ -27,7 +27,8 @@ pub struct Stored<'a> {
 }
 
 impl<'a> Stored<'a> {
-    /// Read with these words. They must hold the overrides and the descriptor, or nothing is found to be stamped.
+    /// Read with these words. They must hold the overrides, the asks, the reports and the descriptor: what is in none of them
+    /// is not found.
     pub fn new(store: &'a dyn SessionStore, vocabulary: Arc<Vocabulary>) -> Self {
         Self { store, vocabulary }
     }

@@ -5,9 +5,9 @@ use sandbox_policy::{ModeCause, ModeSet};
 use session::{EndSeed, SessionId, Snapshot, TurnStart};
 use subagent::{DESCRIPTOR_VERSION, Descriptor};
 use tools::ToolFilter;
-use user_approval::{Policy, PolicyCause, PolicySet};
+use user_approval::{ApprovalDecided, Outcome, Policy, PolicyCause, PolicySet};
 
-use crate::digest::{Digest, Override};
+use crate::digest::{Digest, Override, is_approval};
 use crate::{Code, Finding};
 
 /// What the parent had to hand down.
@@ -15,13 +15,22 @@ pub(crate) struct Handed<'a> {
     parent: SessionId,
     mode: Option<&'a Override<ModeSet>>,
     filter: Option<&'a ToolFilter>,
+    max_depth: Option<u32>,
+    /// An event of the parent's approval service.
+    approval: Option<u64>,
 }
 
 impl<'a> Handed<'a> {
     /// At the capture, when the parent's log was `end` long.
     pub(crate) fn at(parent: &'a Digest, end: u64) -> Self {
-        let filter = parent.descriptor_before(end).and_then(|descriptor| descriptor.tool_filter.as_ref());
-        Self { parent: parent.header.id(), mode: parent.last_before(end), filter }
+        let descriptor = parent.descriptor_before(end);
+        Self {
+            parent: parent.header.id(),
+            mode: parent.last_before(end),
+            filter: descriptor.and_then(|descriptor| descriptor.tool_filter.as_ref()),
+            max_depth: descriptor.and_then(|descriptor| descriptor.max_depth),
+            approval: parent.approval_before(end),
+        }
     }
 }
 
@@ -39,6 +48,8 @@ pub(crate) struct Own<'a> {
     policy: Option<Policy>,
     stamp: Option<u64>,
     pin: Option<u64>,
+    /// The first event of an approval service.
+    approval: Option<u64>,
     descriptor: Option<(u64, &'a Descriptor)>,
     /// The first event of the creation that is no policy.
     other: Option<u64>,
@@ -62,8 +73,20 @@ impl<'a> Own<'a> {
         handed: Option<Handed<'a>>,
         findings: &'a mut Vec<Finding>,
     ) -> Self {
-        let (phase, stamp, pin, descriptor, other) = (Phase::Creation, None, None, None, None);
-        Self { log, from, handed, findings, phase, mode: None, policy: None, stamp, pin, descriptor, other }
+        Self {
+            log,
+            from,
+            handed,
+            findings,
+            phase: Phase::Creation,
+            mode: None,
+            policy: None,
+            stamp: None,
+            pin: None,
+            approval: None,
+            descriptor: None,
+            other: None,
+        }
     }
 
     pub(crate) fn check(mut self) {
@@ -74,6 +97,12 @@ impl<'a> Own<'a> {
         }
         for event in self.log.events_from(self.from) {
             let seq = event.seq();
+            if is_approval(event) {
+                self.approval.get_or_insert(seq);
+            }
+            if let Some(decided) = event.get::<ApprovalDecided>() {
+                self.findings.extend(allowed_under(self.policy, seq, *decided));
+            }
             if let Some(set) = event.get::<ModeSet>() {
                 self.mode_set(seq, *set);
                 self.mode = Some(set.mode);
@@ -108,7 +137,16 @@ impl<'a> Own<'a> {
             }
             (Some(ModeCause::Delegation | ModeCause::Ancestor) | None, Phase::Creation) => self.in_creation(seq),
             (Some(ModeCause::Ancestor), Phase::Made | Phase::Turns) => {
-                self.findings.extend(ancestor(seq, self.mode, set.mode));
+                match self.mode {
+                    // Whatever it is said to be, what an unswitched child followed is in no log.
+                    None if set.mode > Mode::ReadOnly => {
+                        let mode = set.mode;
+                        let why =
+                            format!("an operator's tightening from the deployment default to {mode} may not tighten");
+                        self.found(Code::AncestorNotNarrower, seq, why);
+                    }
+                    before => self.findings.extend(ancestor(seq, before, set.mode)),
+                }
             }
             (Some(ModeCause::Preset) | None, Phase::Made | Phase::Turns) => self.switched(seq, set.mode),
         }
@@ -195,12 +233,24 @@ impl<'a> Own<'a> {
             let why = format!("the descriptor is of version {version}; this program knows {DESCRIPTOR_VERSION}");
             self.found(Code::DescriptorUnknownVersion, seq, why);
         }
-        if let Some(handed) = &self.handed
-            && let Some(had) = handed.filter
+        let (limit, depth) = (descriptor.max_depth, self.log.header().depth());
+        if let Some(limit) = limit.filter(|limit| depth > *limit) {
+            let why = format!("it stands at depth {depth}, and is held to {limit}");
+            self.found(Code::DepthBeyondLimit, seq, why);
+        }
+        let Some(Handed { parent, filter, max_depth, .. }) = self.handed else { return };
+        if let Some(had) = filter
             && !descriptor.tool_filter.clone().unwrap_or_default().is_within(had)
         {
-            let why = format!("its tool filter admits what that of {} does not", handed.parent);
+            let why = format!("its tool filter admits what that of {parent} does not");
             self.found(Code::FilterWider, seq, why);
+        }
+        if let Some(had) = max_depth
+            && limit.is_none_or(|limit| limit > had)
+        {
+            let limit = limit.map_or_else(|| "no depth".to_owned(), |limit| format!("depth {limit}"));
+            let why = format!("it is held to {limit}, and {parent} was held to depth {had}");
+            self.found(Code::DepthLimitWider, seq, why);
         }
     }
 
@@ -236,16 +286,42 @@ impl<'a> Own<'a> {
                 let why = "an approval pin, and the descriptor says that no approval service was composed";
                 self.found(Code::PinUnfounded, seq, why);
             }
-            (Some(_), false) | (None, true) => {}
+            (None, true) => self.check_absent(),
+            (Some(_), false) => {}
         }
         if self.descriptor.is_none() {
             self.findings.push(Finding::of_log(Code::DescriptorMissing, "a child without a descriptor of its own"));
         }
     }
 
+    /// The descriptor says that nobody could be asked: then nothing tells of asks or policies.
+    fn check_absent(&mut self) {
+        let parent = self.handed.as_ref().and_then(|handed| Some((handed.parent, handed.approval?)));
+        let evidence = match (self.approval, parent) {
+            (Some(seq), _) => format!("seq {seq} is of one"),
+            (None, Some((parent, seq))) => format!("{parent} has an event of one before it delegated (seq {seq})"),
+            (None, None) => return,
+        };
+        if let Some((seq, _)) = self.descriptor {
+            self.found(Code::ApprovalNotAbsent, seq, not_absent(&evidence));
+        }
+    }
+
     fn found(&mut self, code: Code, seq: u64, message: impl Into<String>) {
         self.findings.push(Finding::at(code, seq, message));
     }
+}
+
+/// What is said of a descriptor by which no approval service was composed, although there was one.
+pub(crate) fn not_absent(evidence: &str) -> String {
+    format!("the descriptor says that no approval service was composed, and {evidence}")
+}
+
+/// A permission that nobody could give, given the policy in force.
+pub(crate) fn allowed_under(policy: Option<Policy>, seq: u64, decided: ApprovalDecided) -> Option<Finding> {
+    let is_forbidden = policy == Some(Policy::Never) && decided.outcome == Outcome::AllowedOnce;
+    let why = "an ask was allowed, and the approval policy was `never`, which rejects every ask";
+    is_forbidden.then(|| Finding::at(Code::AllowedUnderNever, seq, why))
 }
 
 /// An operator's tightening, given what was in force.

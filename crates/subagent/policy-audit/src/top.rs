@@ -4,14 +4,14 @@ use sandbox::Mode;
 use sandbox_policy::{ModeCause, ModeSet};
 use session::{EndSeed, Snapshot, TurnStart};
 use subagent::Descriptor;
-use user_approval::{PolicyCause, PolicySet};
+use user_approval::{ApprovalDecided, Policy, PolicyCause, PolicySet};
 
-use crate::own::ancestor;
+use crate::own::{allowed_under, ancestor};
 use crate::{Code, Finding};
 
 /// Whatever only a delegation writes has no place in it.
 pub(crate) fn check(log: &Snapshot, findings: &mut Vec<Finding>) {
-    let (mut mode, mut has_turns) = (None::<Mode>, false);
+    let (mut mode, mut policy, mut has_turns) = (None::<Mode>, None::<Policy>, false);
     for event in log.events().iter() {
         let seq = event.seq();
         let mut found = |code, why: &str| findings.push(Finding::at(code, seq, why));
@@ -28,9 +28,14 @@ pub(crate) fn check(log: &Snapshot, findings: &mut Vec<Finding>) {
                 Some(ModeCause::Initial | ModeCause::Preset) | None => {}
             }
             mode = Some(set.mode);
-        } else if event.get::<PolicySet>().is_some_and(|set| set.source == Some(PolicyCause::Delegation)) {
-            let why = "it says that a delegation wrote it, and this session has no parent";
-            found(Code::DelegationEventInTopLevel, why);
+        } else if let Some(set) = event.get::<PolicySet>() {
+            if set.source == Some(PolicyCause::Delegation) {
+                let why = "it says that a delegation wrote it, and this session has no parent";
+                found(Code::DelegationEventInTopLevel, why);
+            }
+            policy = Some(set.policy);
+        } else if let Some(decided) = event.get::<ApprovalDecided>() {
+            findings.extend(allowed_under(policy, seq, *decided));
         } else if event.get::<Descriptor>().is_some() {
             found(Code::DescriptorUnfounded, "a child's descriptor, and this session has no parent");
         } else if event.get::<EndSeed>().is_some() {

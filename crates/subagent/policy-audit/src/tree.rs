@@ -113,6 +113,12 @@ impl Tree {
         self.nodes.iter().filter_map(unplaced).collect()
     }
 
+    /// The parent that a log's header names, or that this cannot be told; `None` if there is no such log.
+    pub(crate) fn parent_of(&self, id: SessionId) -> Option<Result<Option<SessionId>, &str>> {
+        let node = self.nodes.get(&id)?;
+        Some(node.unplaced.as_deref().map_or(Ok(node.parent), Err))
+    }
+
     pub(crate) fn contains(&self, id: SessionId) -> bool {
         self.nodes.contains_key(&id)
     }

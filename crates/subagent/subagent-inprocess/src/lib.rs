@@ -20,8 +20,9 @@
 
 use std::sync::Arc;
 
-use agent::{Agents, Receipt, TurnOutcome};
+use agent::{AgentRef, Agents, Receipt, TurnOutcome};
 use async_trait::async_trait;
+use jobs::{Jobs, last_turn};
 use llm::Content;
 use session::{Seed, Session, TurnReason};
 use subagent::{
@@ -65,16 +66,24 @@ impl SubagentProvider for InProcess {
 }
 
 /// Creates a child seeded as `seed` says, prompts it once and reports how it ended.
+///
+/// It is done when what it began in the background is done too, and the turns are that it was told in: the last of them is
+/// its result. A turn that does not complete, a result that was handed in, and its cancellation end it at once, and its
+/// jobs with it.
 pub async fn run(agents: &Agents, start: Start, seed: Seed) -> Result<Started, StartError> {
     let Composed { mut agent, structured } = compose(agents, start, seed).await?;
     let receipt = agent.prompted().expect("the composition prompts the child");
     let agent = agent.leave();
-    let session = agent.session().clone();
-    Ok(Started { child: Some(agent.id()), result: Box::pin(finish(receipt, session, structured)) })
+    Ok(Started { child: Some(agent.id()), result: Box::pin(finish(receipt, agent, structured)) })
 }
 
-async fn finish(receipt: Receipt, session: Session, structured: bool) -> RunResult {
-    let TurnOutcome { reason, output, usage, .. } = receipt.outcome().await;
+async fn finish(receipt: Receipt, agent: AgentRef, structured: bool) -> RunResult {
+    let session = agent.session().clone();
+    let mut outcome = receipt.outcome().await;
+    if let Some(jobs) = agent.ctx().get::<Jobs>() {
+        outcome = with_jobs(&jobs, &agent, outcome, structured).await;
+    }
+    let TurnOutcome { reason, output, usage, .. } = outcome;
     let output =
         output.map_or_else(Vec::new, |message| message.content.iter().filter(|part| is_said(part)).cloned().collect());
     let denials = denials_in(&session.snapshot(), session.first_live_seq());
@@ -90,17 +99,45 @@ async fn finish(receipt: Receipt, session: Session, structured: bool) -> RunResu
     }
 }
 
-/// A child that was to hand its result in and completed without doing so has failed.
-fn with_what_was_handed_in(ended: RunResult, session: &Session) -> RunResult {
-    if ended.reason != StopReason::Completed {
-        return ended;
+/// Waits for what goes on in the background, and ends what the child does not wait for: its denials count too.
+async fn with_jobs(jobs: &Jobs, agent: &AgentRef, first: TurnOutcome, structured: bool) -> TurnOutcome {
+    let session = agent.session().clone();
+    let goes_on =
+        move |reason: &TurnReason| *reason == TurnReason::Completed && !(structured && has_handed_in(&session));
+    let has_jobs = jobs.running(agent) > 0 || !agent.is_idle();
+    if !has_jobs {
+        return first;
     }
+    let mut outcome = first;
+    if goes_on(&outcome.reason) {
+        let finished = jobs.finished(agent, move |last| goes_on(&last.reason));
+        let was_cancelled = agent.ctx().cancelled().run_until_cancelled(finished).await.is_none();
+        outcome = last_turn(agent.session(), outcome);
+        if was_cancelled && outcome.reason == TurnReason::Completed {
+            // A turn that was done already: the task was not.
+            outcome.reason = TurnReason::Aborted { cause: None };
+        }
+    }
+    jobs.kill_all(agent).await;
+    outcome
+}
+
+fn has_handed_in(session: &Session) -> bool {
+    Composed::handed_in(session).is_some()
+}
+
+/// A child that handed its result in has done its task, whatever became of its turn afterwards. One that was to and
+/// completed without doing so has failed.
+fn with_what_was_handed_in(ended: RunResult, session: &Session) -> RunResult {
     match Composed::handed_in(session) {
-        Some(structured) => RunResult { structured: Some(structured), ..ended },
-        None => {
+        Some(structured) => {
+            RunResult { reason: StopReason::Completed, structured: Some(structured), message: None, ..ended }
+        }
+        None if ended.reason == StopReason::Completed => {
             let message = format!("the child finished without handing its result in with `{RESULT_TOOL}`");
             RunResult { reason: StopReason::Error, message: Some(message.into()), ..ended }
         }
+        None => ended,
     }
 }
 

@@ -14,8 +14,7 @@ use user_approval::PolicySet;
 use crate::persona::Facts;
 use crate::structured::{offer, structured_in};
 use crate::{
-    ApprovalAbsent, ChildMode, DESCRIPTOR_VERSION, Descriptor, OutputSchema, RESULT_TOOL, Request, Start, StartError,
-    filter,
+    ApprovalAbsent, ChildMode, DESCRIPTOR_VERSION, Descriptor, OutputSchema, Request, Start, StartError, filter,
 };
 
 /// A child that was composed.
@@ -81,10 +80,7 @@ impl Setup {
 impl AgentSetup for Setup {
     async fn set_up(&self, agent: &AgentRef) -> Result<(), BoxError> {
         let ctx = agent.ctx();
-        if let Some(mut filter) = self.filter.clone() {
-            if let (Some(allow), Some(_)) = (&mut filter.allow, &self.schema) {
-                allow.insert(RESULT_TOOL.into());
-            }
+        if let Some(filter) = self.filter.clone() {
             ctx.register::<ToolFilter>(filter::DELEGATED, Arc::new(filter))?;
         }
         if let Some(persona) = &self.persona {
@@ -115,6 +111,7 @@ fn session(
         model: request.model.clone(),
         persona: persona.map(Into::into),
         tool_filter: request.tool_filter.clone(),
+        max_depth: request.max_depth,
         approval,
     };
     session.append(descriptor).expect("nobody but us has seen this session, so nobody closed it");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use llm::Usage;
 use sandbox::{Denial, Mode, Operation};
 use serde::{Deserialize, Serialize};
-use session::{SessionId, Snapshot, ToolReturned};
+use session::{Payload, SessionId, Snapshot, ToolReturned};
 use tools::code;
 
 use crate::StopReason;
@@ -52,6 +52,17 @@ pub struct DelegationReport {
     pub denials: Denials,
 }
 
+/// The report of a child that went on behind its call, in the log of who delegated: written when the child has ended, in
+/// whatever way, whether or not anybody asks what came of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct BackgroundReport(pub DelegationReport);
+
+impl Payload for BackgroundReport {
+    const TAG: &'static str = "subagent/report";
+    const IGNORABLE: bool = true;
+}
+
 impl Denials {
     /// Adds one.
     pub fn push(&mut self, denial: ChildDenial) {
@@ -92,10 +103,15 @@ pub fn denial_of(result: &ToolReturned) -> Option<Denial> {
     serde_json::from_str(result.meta.as_ref().filter(|_| denied)?.get()).ok()
 }
 
-/// The denials that a log tells of from `from` on: those of its own calls, and those that its children reported.
+/// The denials that a log tells of from `from` on: those of its own calls, and those that its children reported, whether
+/// they were waited for or not.
 pub fn denials_in(log: &Snapshot, from: u64) -> Denials {
     let mut denials = Denials::default();
-    for result in log.events_from(from).filter_map(|event| event.get::<ToolReturned>()) {
+    for event in log.events_from(from) {
+        if let Some(BackgroundReport(report)) = event.get() {
+            denials.merge(report.denials.clone());
+        }
+        let Some(result) = event.get::<ToolReturned>() else { continue };
         if let Some(denial) = denial_of(result) {
             denials.push(ChildDenial::in_session(log.header().id(), denial));
         } else if let Some(Ok(report)) =

@@ -30,6 +30,10 @@ pub struct Descriptor {
     /// The tools it is held to: what was asked for it, and what held for its parent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_filter: Option<ToolFilter>,
+    /// How deep its own children may stand: what was asked for it, and what held for its parent. `None` if nothing but the
+    /// deployment says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_depth: Option<u32>,
     /// That it has no pin because nobody could be asked anyway.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<ApprovalAbsent>,

@@ -39,10 +39,9 @@ pub(crate) fn for_child(
     if let Some(held) = log.latest::<Descriptor>().and_then(|descriptor| descriptor.tool_filter.as_ref()) {
         filter = filter.and(held);
     }
-    let shared = app.all_named::<ToolFilter>();
-    for (name, own) in parent.ctx().realm().all_named::<ToolFilter>() {
-        let is_shared = shared.iter().any(|(_, everyones)| Arc::ptr_eq(everyones, &own));
-        if !is_shared && &*name != DELEGATED {
+    let shared = app.all_registered::<ToolFilter>();
+    for own in parent.ctx().realm().all_registered::<ToolFilter>() {
+        if !shared.iter().any(|everyones| Arc::ptr_eq(everyones, &own)) {
             filter = filter.and(&own);
         }
     }

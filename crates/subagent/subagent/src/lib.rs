@@ -71,7 +71,7 @@ pub mod testing;
 
 pub use budget::{Budget, BudgetReached, BudgetSpent, Limits};
 pub use child::{Composed, compose};
-pub use denials::{ChildDenial, DENIALS_SHOWN, DelegationReport, Denials, denial_of, denials_in};
+pub use denials::{BackgroundReport, ChildDenial, DENIALS_SHOWN, DelegationReport, Denials, denial_of, denials_in};
 pub use descriptor::{ApprovalAbsent, ChildMode, DESCRIPTOR_VERSION, Descriptor};
 pub use filter::UnknownTools;
 pub use persona::{PERSONA_VARIABLES, Persona, PersonaError};

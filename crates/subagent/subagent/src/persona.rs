@@ -1,5 +1,7 @@
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::sync::Arc;
+
+use sandbox::one_line;
 
 /// What a persona may speak of, in double braces.
 pub const PERSONA_VARIABLES: [&str; 5] = ["cwd", "label", "provider", "model", "depth"];
@@ -61,7 +63,7 @@ impl Persona {
             let (name, behind) = after.split_once("}}").ok_or(PersonaError::Unclosed(at))?;
             let name = name.trim();
             let known = PERSONA_VARIABLES.iter().position(|known| *known == name);
-            let shown = || PersonaError::UnknownVariable(sandbox::one_line(name).to_string().into());
+            let shown = || PersonaError::UnknownVariable(one_line(name).to_string().into());
             pieces.extend([Piece::Text(before.into()), Piece::Variable(known.ok_or_else(shown)?)]);
             rest = behind;
         }
@@ -69,13 +71,15 @@ impl Persona {
         Ok(Self(pieces.into()))
     }
 
-    /// The text for a child. What a fact says is not read as a persona again.
+    /// The text for a child. A fact stays on its line, and what it says is not read as a persona again.
     pub(crate) fn of(&self, facts: &Facts<'_>) -> String {
         let mut text = String::new();
         for piece in &*self.0 {
             match piece {
                 Piece::Text(piece) => text.push_str(piece),
-                Piece::Variable(which) => text.push_str(&facts.0[*which].to_string()),
+                Piece::Variable(which) => {
+                    let _ = write!(text, "{}", one_line(&facts.0[*which].to_string()));
+                }
             }
         }
         text
@@ -89,14 +93,17 @@ mod tests {
     #[track_caller]
     fn check(text: &str, want: Result<&str, PersonaError>) {
         let persona = Persona::new(text);
-        let told = persona.map(|persona| persona.of(&Facts([&"/home/me", &"{{cwd}}", &"spawn", &"a/b", &2])));
+        let told = persona.map(|persona| persona.of(&Facts([&"/home/me", &"{{cwd}}", &"a\n\u{1b}b", &"a/b", &2])));
         assert_eq!(told.as_deref(), want.as_ref().map(|text| &**text), "{text:?}");
     }
 
     #[test]
     fn variables_stand_for_what_is_true_of_the_child() {
         check("You review code.", Ok("You review code."));
-        check("In {{cwd}}, {{ provider }} runs {{model}} at {{depth}}.", Ok("In /home/me, spawn runs a/b at 2."));
+        check(
+            "In {{cwd}}, {{ provider }}\nruns {{model}} at {{depth}}.",
+            Ok("In /home/me, a\\n\\u{1b}b\nruns a/b at 2."),
+        );
         check("{{label}}", Ok("{{cwd}}"));
         check("{ {cwd} } }}", Ok("{ {cwd} } }}"));
     }

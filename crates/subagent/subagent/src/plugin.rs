@@ -5,7 +5,7 @@ use context::{BoxError, Ctx, Need, Plugin};
 use session::{Session, Sessions};
 use system_prompt::RuntimeFact;
 
-use crate::{Descriptor, Limits, Subagents, budget};
+use crate::{BackgroundReport, Descriptor, Limits, Subagents, budget};
 
 /// Provides [`Subagents`], tells children that their scope is fixed, and stops trees that have spent their budget.
 pub struct SubagentPlugin;
@@ -32,6 +32,7 @@ impl Plugin for SubagentPlugin {
     async fn apply(&self, ctx: &Ctx, config: Config) -> Result<(), BoxError> {
         let sessions = ctx.get::<Sessions>().ok_or("no `Sessions` service")?;
         sessions.learn::<Descriptor>()?;
+        sessions.learn::<BackgroundReport>()?;
         ctx.register::<dyn RuntimeFact>("delegation", Arc::new(FixedScope))?;
         let subagents = Subagents::new(ctx, config.limits);
         budget::keep(ctx, subagents.trees())?;

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use agent::{AgentRef, CreateError};
 use async_trait::async_trait;
 use context::{BoxError, Boxed, Ctx};
+use sandbox::one_line;
 use session::{CaptureError, Delegation, FlushError, SessionId};
 
 use crate::{BudgetSpent, Request, RunResult, UnknownTools};
@@ -11,7 +12,8 @@ use crate::{BudgetSpent, Request, RunResult, UnknownTools};
 /// against public API alone.
 #[async_trait]
 pub trait SubagentProvider: Send + Sync {
-    /// Which start-time options it honours. A request for one that it does not list is refused before anything exists.
+    /// Which start-time options it honours. A request for one that it does not list is refused before anything exists,
+    /// also where nobody asked for it but the parent is held to it and hands it down: a filter, a limit of depth.
     fn offers(&self) -> &'static [Capability] {
         &[]
     }
@@ -84,7 +86,7 @@ pub enum StartError {
     TooDeep {
         /// The child's.
         depth: u32,
-        /// The deployment's or the request's, whichever is lower.
+        /// The deployment's, the request's or what the parent is held to, whichever is lowest.
         limit: u32,
     },
     /// The tree of agents has used up what it may.
@@ -118,7 +120,7 @@ pub enum StartError {
         provider: Arc<str>,
     },
     /// The provider failed in its own way.
-    #[error("`{provider}` failed to start a child: {source}")]
+    #[error("`{provider}` failed to start a child: {}", one_line(&.source.to_string()))]
     Provider {
         /// The provider.
         provider: Arc<str>,

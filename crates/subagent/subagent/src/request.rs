@@ -17,7 +17,7 @@ pub struct Request {
     pub model: Option<Route>,
     /// Another limit of tokens a reply than the parent's.
     pub max_tokens: Option<u32>,
-    /// A limit of depth below the deployment's.
+    /// A limit of depth below the deployment's. When a provider sees it, what holds for the parent is in it.
     pub max_depth: Option<u32>,
     /// Who the child is, instead of who the deployment says.
     pub persona: Option<Persona>,

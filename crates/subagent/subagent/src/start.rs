@@ -5,15 +5,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use agent::{AgentRef, CreateError};
 use context::{Boxed, Ctx, NameTaken, Realm, Registration, Registry, Scope, Stop};
 use futures_util::FutureExt as _;
-use session::{Delegation, SessionId};
+use sandbox::one_line;
+use session::{Delegation, SessionId, Snapshot};
 use tokio::sync::{SetOnce, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::budget::{Place, Trees};
 use crate::run::OwnedScope;
 use crate::{
-    ChildEnded, ChildStarted, Limits, Request, Run, RunId, RunResult, Start, StartError, Started, Starting, StopReason,
-    SubagentProvider, filter,
+    ChildEnded, ChildStarted, Descriptor, Limits, Request, Run, RunId, RunResult, Start, StartError, Started, Starting,
+    StopReason, SubagentProvider, filter,
 };
 
 /// The named providers, and the one way to start a child with them.
@@ -78,6 +79,7 @@ impl Subagents {
             .map_err(|_| StartError::Panicked { provider: name.clone() })?;
         let asked = request.tool_filter.as_ref();
         request.tool_filter = filter::for_child(parent, delegation.parent(), asked, &self.realm)?;
+        request.max_depth = depth_for_child(delegation.parent(), request.max_depth);
         if let Some(capability) = request.needs().find(|need| !offers.contains(need)) {
             return Err(StartError::Unsupported { provider: name, capability });
         }
@@ -105,6 +107,13 @@ impl Subagents {
     }
 }
 
+/// How deep the children of a child may stand: what was asked for it, within what its parent's log says the parent was
+/// held to.
+fn depth_for_child(parent: &Snapshot, asked: Option<u32>) -> Option<u32> {
+    let held = parent.latest::<Descriptor>().and_then(|descriptor| descriptor.max_depth);
+    asked.into_iter().chain(held).min()
+}
+
 /// A start on its way to a run.
 struct Launch {
     id: RunId,
@@ -129,7 +138,7 @@ impl Launch {
         }
     }
 
-    async fn start(self, asked: Box<(Delegation, Request)>) -> Option<Alive> {
+    async fn start(self, asked: Box<(Delegation, Request)>) -> Option<Box<Alive>> {
         let Self { id, realm, provider, name, parent, place, mut handed } = self;
         let Ok(scope) = parent.ctx().child_in("run", realm.clone()) else {
             drop(handed.send(Err(StartError::ParentClosing)));
@@ -161,7 +170,7 @@ impl Launch {
         let scope = Arc::new(scope);
         let run = Run { id, child, scope: OwnedScope(scope.clone()), result: end.settled.clone() };
         drop(handed.send(Ok(run)));
-        Some(Alive { scope, cancelled, place, result, end })
+        Some(Box::new(Alive { scope, cancelled, place, result, end }))
     }
 }
 
@@ -175,19 +184,20 @@ struct Alive {
 }
 
 impl Alive {
-    async fn live_on(self) {
-        let Self { scope, cancelled, place, result, mut end } = self;
-        let provider = end.provider.clone();
+    async fn live_on(mut self: Box<Self>) {
+        let provider = self.end.provider.clone();
         let panicked = move |_| RunResult {
             message: Some(format!("`{provider}` panicked while its child ran").into()),
             ..RunResult::ended(StopReason::Error)
         };
-        let result = AssertUnwindSafe(result).catch_unwind().map(|result| result.unwrap_or_else(panicked));
-        let result = watch(&scope, &cancelled, result.map(Box::new)).await;
-        if let (Some(place), None) = (&place, end.child) {
+        let result = AssertUnwindSafe(&mut self.result).catch_unwind();
+        let result = result.map(|result| Box::new(result.unwrap_or_else(panicked)));
+        let mut result = watch(&self.scope, &self.cancelled, result).await;
+        result.message = result.message.map(|message| one_line(&message).to_string().into());
+        if let (Some(place), None) = (&self.place, self.end.child) {
             place.spend(result.usage);
         }
-        end.result = Some(result);
+        self.end.result = Some(result);
     }
 }
 

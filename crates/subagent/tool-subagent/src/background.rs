@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use agent::AgentRef;
 use jobs::{Jobs, NewJob, Outcome, Working};
-use subagent::{Request, Run, StopReason};
+use session::Session;
+use subagent::{BackgroundReport, Request, Run, StopReason};
 use tokio_util::sync::CancellationToken;
 use tools::{Call, ToolOutput, code};
 
@@ -47,25 +48,26 @@ pub(crate) async fn in_background(
         let Finished { answer, report, .. } = wind_up(&run, &config.provider).await;
         return ToolOutput::error(code::CANCELLED, answer.said + &answer.notes).with_meta(&report);
     }
-    let (child, provider) = (run.child(), config.provider.clone());
-    match place.start(move |job| follow(run, provider, job)) {
+    let (child, provider, log) = (run.child(), config.provider.clone(), parent.session().clone());
+    match place.start(move |job| follow(run, provider, log, job)) {
         Ok(id) => ToolOutput::text(text::started(id, child)),
         Err(error) => ToolOutput::error(code::FAILED, text::not_started(&error)),
     }
 }
 
-/// The work of the job: waits for the child, or ends it.
-async fn follow(run: Run, provider: Arc<str>, job: Working) -> Outcome {
+/// The work of the job: waits for the child, or ends it. What came of it is in the parent's log before the job has ended.
+async fn follow(run: Run, provider: Arc<str>, log: Session, job: Working) -> Outcome {
     tokio::select! {
         biased;
         _ = run.result() => {}
         () = job.cancelled().cancelled() => {}
     }
     let Finished { reason, answer, report } = wind_up(&run, &provider).await;
+    // A parent that ends has closed its log by now: nobody counts for it any more.
+    let _ = log.append(BackgroundReport(report));
     let said = answer.said + &answer.notes;
-    let outcome = match reason {
+    match reason {
         StopReason::Completed => Outcome::completed(said),
         StopReason::Aborted | StopReason::MaxTokens | StopReason::Refusal | StopReason::Error => Outcome::failed(said),
-    };
-    outcome.with_meta(&report)
+    }
 }

@@ -141,11 +141,10 @@ impl<A> Delegate<A> {
         run.result().await;
         let Finished { reason, answer, report } = wind_up(&run, &self.config.provider).await;
         let Answer { said, notes } = answer;
-        // A result by a schema stands alone, so that it can be read as JSON.
-        let structured = self.config.output_schema.is_some() && !notes.is_empty();
-        let content = match structured {
-            true => vec![Content::text(said), Content::text(notes)],
-            false => vec![Content::text(said + &notes)],
+        // What the child says stands alone: it can be read as JSON, and nothing in it passes for a note of ours.
+        let content = match notes.is_empty() {
+            true => vec![Content::text(said)],
+            false => vec![Content::text(said), Content::text(notes)],
         };
         let error = match reason {
             StopReason::Completed => None,

@@ -37,7 +37,7 @@ use jobs::Jobs;
 use subagent::Subagents;
 
 pub use config::{Config, Unserved, check_served, defaults};
-pub use offer::{InvalidName, ToolTwice};
+pub use offer::{InvalidName, ReservedName, ToolTwice};
 
 /// Offers one delegation tool. For whoever brings a provider and its tool.
 pub struct SubagentTool;

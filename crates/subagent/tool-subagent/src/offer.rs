@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use context::{BoxError, Ctx, Realm, RegisterError, Registration};
-use subagent::SubagentProvider;
+use subagent::{RESULT_TOOL, SubagentProvider};
 use tools::Tool;
 
 use crate::delegate::tool;
@@ -24,6 +24,11 @@ pub struct ToolTwice(pub Arc<str>);
 #[error("`{0}` cannot be a tool's name: it takes 1 to {NAME_LIMIT} letters, digits, `_` or `-`")]
 pub struct InvalidName(pub Arc<str>);
 
+/// A name that is taken in every child that hands a result in.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` cannot be a tool's name: children hand their results in with it")]
+pub struct ReservedName(pub Arc<str>);
+
 /// Keeps a tool's name for it while its provider is away.
 struct Name;
 
@@ -33,6 +38,9 @@ pub(crate) fn begin(ctx: &Ctx, config: Config, services: &Services) -> Result<()
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     if tool.is_empty() || tool.len() > NAME_LIMIT || !tool.bytes().all(fits) {
         return Err(InvalidName(sandbox::one_line(&tool).to_string().into()).into());
+    }
+    if *tool == *RESULT_TOOL {
+        return Err(ReservedName(tool).into());
     }
     match ctx.register::<Name>(tool.clone(), Arc::new(Name)) {
         Err(RegisterError::NameTaken(_)) => return Err(ToolTwice(tool).into()),

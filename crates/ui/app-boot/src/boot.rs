@@ -2,6 +2,9 @@ use std::path::{Path, PathBuf};
 
 use crate::{Config, ConfigError, ConfigErrors, Env, Flags, Places};
 
+/// The file of keys in the configuration directory.
+const KEYS: &str = ".env";
+
 /// The edge of a program: what was found around it when it began.
 #[derive(Clone, Debug)]
 pub struct Boot {
@@ -21,10 +24,11 @@ impl Boot {
     /// As [`Boot::of_process`], in any environment.
     pub fn new(mut env: Env, home: Option<PathBuf>, env_file: Option<&Path>) -> Result<Self, ConfigError> {
         let places = Places::find(&env, home)?;
+        places.check_home()?;
         let env_file =
             match env_file {
                 None => {
-                    env.add_users(&places.config.join(".env"))?;
+                    env.add_users(&places.config.join(KEYS))?;
                     None
                 }
                 Some(named) => {
@@ -44,8 +48,11 @@ impl Boot {
         Config::load(&self.env, &self.places, root, flags)
     }
 
-    /// What is nobody's to read under confinement: the configuration, and the file of keys wherever it is.
+    /// What is nobody's to read under confinement: the configuration, and the file of keys wherever it is. The files of
+    /// the configuration stand for themselves too: they may be links, or have other names elsewhere.
     pub fn private(&self) -> Vec<PathBuf> {
-        self.env_file.iter().chain([&self.places.config]).cloned().collect()
+        let config = &self.places.config;
+        let own = [config.clone(), config.join(KEYS), self.places.users_file()];
+        self.env_file.iter().cloned().chain(own).collect()
     }
 }

@@ -13,7 +13,10 @@ use user_approval::Policy;
 
 use crate::entries::{approval, json};
 use crate::file::{File, ToolNames};
-use crate::{ConfigErrors, Env, Located, Origin, Place, Places, Row, Setting, variables};
+use crate::{ConfigError, ConfigErrors, Env, Located, Origin, Place, Places, Row, Setting, variables};
+
+/// How many paths a configuration can protect. The fence takes more, and needs them for what git is led to.
+const MAX_PROTECTED: usize = 128;
 
 /// The effective configuration, with where every value came from.
 #[derive(Clone, Debug)]
@@ -57,8 +60,10 @@ pub struct ToolRules {
     pub allow: Option<Setting<Vec<Arc<str>>>>,
     /// None of these.
     pub deny: Vec<Setting<Arc<str>>>,
-    /// Every name that a file speaks of.
+    /// Every name that a file speaks of, but for what a project denies.
     pub(crate) names: Vec<Located<Arc<str>>>,
+    /// What a project denies. A repository is for deployments with other tools too, so none of it need be there.
+    pub(crate) denied_by_project: Vec<Located<Arc<str>>>,
 }
 
 /// A project's value that would have widened.
@@ -119,6 +124,7 @@ impl Config {
             Ok(file) => config.narrow(file),
             Err(errors) => wrong.extend(errors),
         }
+        wrong.extend(config.too_many_protected());
         variables::apply(&mut config, env, &mut wrong);
         config.apply_flags(flags);
         ConfigErrors::check(wrong)?;
@@ -162,7 +168,7 @@ impl Config {
             }
         }
         self.subagents = file.subagents.unwrap_or(std::mem::take(&mut self.subagents));
-        self.tools.narrow(file.tools, Origin::User);
+        self.tools.set_by_user(file.tools);
     }
 
     /// Takes what narrows. What only a user may say has been refused.
@@ -189,7 +195,21 @@ impl Config {
         narrow("budget.tokens", less(&mut self.tokens, file.tokens));
         narrow("budget.seconds", less(&mut self.seconds, file.seconds));
         self.protect(file.protected, Origin::Project);
-        self.tools.narrow(file.tools, Origin::Project);
+        let wider = self.tools.narrow(file.tools);
+        self.not_taken.extend(wider.map(|(value, place)| NotTaken { key: "tools.allow", value, place }));
+    }
+
+    /// Before there is a session: its fence could not be opened.
+    fn too_many_protected(&self) -> Option<ConfigError> {
+        let (Origin::User(place) | Origin::Project(place)) = &self.protected.get(MAX_PROTECTED)?.from else {
+            return None;
+        };
+        let count = self.protected.len();
+        let message = format!(
+            "`sandbox.protected`: {count} paths with those of every file, and at most {MAX_PROTECTED} can be protected: name \
+             the directories above them instead"
+        );
+        Some(ConfigError::at(place.clone(), message))
     }
 
     fn protect(&mut self, paths: Vec<Located<PathBuf>>, origin: fn(Place) -> Origin) {
@@ -221,27 +241,43 @@ impl ToolRules {
         (!filter.admits_all()).then_some(filter)
     }
 
-    /// A filter can only take away, so every layer's applies.
-    fn narrow(&mut self, found: ToolNames, origin: fn(Place) -> Origin) {
-        let ToolNames { allow, deny } = found;
+    fn set_by_user(&mut self, ToolNames { allow, deny }: ToolNames) {
         self.names.extend(allow.iter().flat_map(|allow| &allow.value).chain(&deny).cloned());
-        if let Some(Located { value, place }) = allow {
-            let mut seen = BTreeSet::new();
-            let mut names: Vec<_> = value.into_iter().map(|name| name.value).collect();
-            names.retain(|name| seen.insert(name.clone()));
-            let before = self.allow.take();
-            if let Some(before) = &before {
-                let admitted: BTreeSet<_> = before.value.iter().collect();
-                names.retain(|name| admitted.contains(name));
-            }
-            let narrowed_from = before.map(|before| (before.value, before.from));
-            self.allow = Some(Setting { value: names, from: origin(place), narrowed_from });
+        self.allow = allow.map(|allow| Setting::new(distinct(allow.value), Origin::User(allow.place)));
+        self.deny(deny, Origin::User);
+    }
+
+    /// Takes what is allowed already, and everything that is denied. Gives what would have widened.
+    fn narrow(&mut self, ToolNames { allow, deny }: ToolNames) -> Option<(Value, Place)> {
+        self.names.extend(allow.iter().flat_map(|allow| &allow.value).cloned());
+        self.denied_by_project.extend(deny.iter().cloned());
+        self.deny(deny, Origin::Project);
+        let Located { value, place } = allow?;
+        let names = distinct(value);
+        let Some(allow) = &mut self.allow else {
+            self.allow = Some(Setting::new(names, Origin::Project(place)));
+            return None;
+        };
+        let admitted: BTreeSet<_> = allow.value.iter().cloned().collect();
+        let (taken, wider): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| admitted.contains(name));
+        if taken.len() < admitted.len() {
+            let before = std::mem::replace(allow, Setting::new(taken, Origin::Project(place.clone())));
+            allow.narrowed_from = Some((before.value, before.from));
         }
+        (!wider.is_empty()).then(|| (wider.iter().map(|name| &**name).collect(), place))
+    }
+
+    fn deny(&mut self, names: Vec<Located<Arc<str>>>, origin: fn(Place) -> Origin) {
         let mut denied: BTreeSet<_> = self.deny.iter().map(|name| name.value.clone()).collect();
-        for Located { value, place } in deny {
+        for Located { value, place } in names {
             if denied.insert(value.clone()) {
                 self.deny.push(Setting::new(value, origin(place)));
             }
         }
     }
+}
+
+fn distinct(names: Vec<Located<Arc<str>>>) -> Vec<Arc<str>> {
+    let mut seen = BTreeSet::new();
+    names.into_iter().map(|name| name.value).filter(|name| seen.insert(name.clone())).collect()
 }

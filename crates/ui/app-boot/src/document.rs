@@ -12,6 +12,7 @@ use serde_json::Value;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use crate::numbers::{Whole, range};
 use crate::{ConfigError, Located, Place};
 
 /// How much of a name is shown, in characters.
@@ -190,13 +191,13 @@ impl<'d> Item<'d> {
     }
 
     /// A whole number, from `least` on.
-    pub(crate) fn whole<N: TryFrom<u64> + PartialOrd + Display>(&self, least: N) -> Option<Located<N>> {
+    pub(crate) fn whole<N: Whole>(&self, least: N) -> Option<Located<N>> {
         let DeValue::Integer(integer) = self.value.get_ref() else { return self.expected("a whole number") };
         let number = u64::from_str_radix(integer.as_str(), integer.radix()).ok();
         match number.and_then(|number| N::try_from(number).ok()).filter(|number| *number >= least) {
             Some(number) => self.located(number),
             None => {
-                self.complain(format!("{integer} is not a whole number that fits: it is at least {least}"));
+                self.complain(format!("{integer} is not a whole number that fits: it is {}", range(&least)));
                 None
             }
         }
@@ -216,6 +217,15 @@ impl<'d> Item<'d> {
                 None
             }
         }
+    }
+
+    /// What each of its strings stands for.
+    pub(crate) fn each_parsed_by<T, E: Display>(
+        &self,
+        parse: impl Fn(&str) -> Result<T, E>,
+    ) -> Option<Vec<Located<T>>> {
+        let items = self.array("an array of strings")?;
+        Some(items.iter().filter_map(|item| item.parsed_by(&parse)).collect())
     }
 
     /// Strings, each with its own line.

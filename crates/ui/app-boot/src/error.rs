@@ -37,6 +37,16 @@ pub enum ConfigError {
     /// There is no place to keep anything.
     #[error("neither $TETHER_HOME nor $HOME is set: say where sessions are kept with --home DIR")]
     NoHome,
+    /// There is no place for a configuration: never one that depends on where the command was started.
+    #[error(
+        "nothing says where the configuration is: $XDG_CONFIG_HOME and $HOME are no absolute paths, and {} is relative; \
+         name an absolute one",
+        home.display()
+    )]
+    NoConfig {
+        /// Where sessions are kept.
+        home: PathBuf,
+    },
 }
 
 /// Everything that is wrong with a configuration: at least one error, in the order of layers and lines.

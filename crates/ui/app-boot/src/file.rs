@@ -8,7 +8,7 @@ use permission::{Preset, Presets};
 use sandbox::Mode;
 use user_approval::Policy;
 
-use crate::document::{Document, Item, Keys};
+use crate::document::{Document, Item, Keys, shown};
 use crate::rows::{self, Row};
 use crate::{ConfigError, Located, Places, text};
 
@@ -45,6 +45,12 @@ enum Whose {
     User,
     Project,
 }
+
+/// The longest path that the system takes, in bytes.
+const MAX_PATH: usize = 4095;
+
+/// The longest name in a path, in bytes.
+const MAX_NAME: usize = 255;
 
 const USERS_ALONE: &str = "is for the user's own configuration: a project can narrow, never widen";
 
@@ -122,13 +128,26 @@ fn read_sandbox(mut sandbox: Keys<'_>, whose: Whose, file: &mut File) {
         Whose::Project => sandbox.refuse("initial_override", USERS_ALONE),
     }
     if let Some(item) = sandbox.item("protected") {
-        let paths = item.strings().unwrap_or_default();
-        if paths.iter().any(|path| path.value.trim().is_empty()) {
-            item.complain("an empty path protects nothing: name a file or a directory");
-        }
-        file.protected = paths.into_iter().map(|path| path.map(PathBuf::from)).collect();
+        file.protected = item.each_parsed_by(protectable).unwrap_or_default();
     }
     sandbox.finish();
+}
+
+/// A path that something can have: another would protect nothing, or make every write fail.
+fn protectable(path: &str) -> Result<PathBuf, String> {
+    if path.trim().is_empty() {
+        return Err("an empty path protects nothing: name a file or a directory".to_owned());
+    }
+    if path.contains('\0') {
+        return Err(format!("`{}` holds a NUL, which no path can", shown(path)));
+    }
+    if path.len() > MAX_PATH {
+        return Err(format!("a path of {} bytes: it has at most {MAX_PATH}", path.len()));
+    }
+    match path.split('/').find(|name| name.len() > MAX_NAME) {
+        Some(name) => Err(format!("`{}` has {} bytes: a name has at most {MAX_NAME}", shown(name), name.len())),
+        None => Ok(path.into()),
+    }
 }
 
 fn preset((name, item): (&str, Item<'_>)) -> Option<Located<Preset>> {

@@ -34,11 +34,22 @@ impl Places {
             .ok_or(ConfigError::NoHome)?;
         // Never below the directory that the command was started in: a repository could ship a configuration.
         let own = home.is_absolute().then(|| (home.join("config"), home_from.clone()));
-        let (config, config_from) = below("XDG_CONFIG_HOME", ".config").or(own).ok_or(ConfigError::NoHome)?;
+        let (config, config_from) =
+            below("XDG_CONFIG_HOME", ".config").or(own).ok_or_else(|| ConfigError::NoConfig { home: home.clone() })?;
         // A relative one means the directory that the command was started in, whatever becomes of that.
         let home = std::path::absolute(&home)
             .map_err(|error| ConfigError::Unreadable { file: home, message: error.to_string() })?;
         Ok(Self { home, config, home_from, config_from })
+    }
+
+    /// Whether sessions can be kept at all: nothing else may have the name.
+    pub(crate) fn check_home(&self) -> Result<(), ConfigError> {
+        let in_the_way = match self.home.metadata() {
+            Ok(found) => !found.is_dir(),
+            Err(error) => error.kind() == std::io::ErrorKind::NotADirectory,
+        };
+        let message = "not a directory, and sessions are kept in one".to_owned();
+        if in_the_way { Err(ConfigError::Unreadable { file: self.home.clone(), message }) } else { Ok(()) }
     }
 
     /// The user's configuration file, there or not.

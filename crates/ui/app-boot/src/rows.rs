@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use subagent::{OutputSchema, Persona};
+use subagent::{OutputSchema, Persona, RESULT_TOOL};
 use tools::ToolFilter;
 
 use crate::document::Keys;
@@ -91,6 +91,9 @@ fn row(keys: &mut Keys<'_>) -> Option<Row> {
 /// A name that every model takes.
 fn tool_name(name: &str) -> Result<Arc<str>, String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if name == RESULT_TOOL {
+        return Err(format!("`{RESULT_TOOL}` is the tool that a child hands its result in with: choose another name"));
+    }
     match (1..=MAX_NAME).contains(&name.len()) && name.chars().all(plain) {
         true => Ok(name.into()),
         false => Err(format!("a tool's name is 1 to {MAX_NAME} ASCII letters, digits, `_` and `-`")),

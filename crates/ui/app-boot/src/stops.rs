@@ -17,14 +17,15 @@ const PATIENCE: Duration = Duration::from_secs(40);
 pub enum Stop {
     /// Ctrl-C.
     Interrupted,
-    /// A polite request to end.
+    /// A polite request to end, or a terminal that is gone.
     Terminated,
     /// The time that it was given is over.
     TimedOut,
 }
 
 /// Listens from when it is made, so that no signal is lost while an app is put together. The first signal is told to
-/// whoever waits; the second ends the process at once, whatever it is held up by.
+/// whoever waits; the second ends the process at once, whatever it is held up by. A terminal that goes away says so more than
+/// once, so that does not count as a second; and whoever ignores it, as under `nohup`, goes on doing so.
 #[derive(Clone, Debug)]
 pub struct Stops {
     first: watch::Receiver<Option<Stop>>,
@@ -36,15 +37,20 @@ impl Stops {
     /// A timeout begins with [`Stops::give`].
     pub fn listen(quit: i32) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-        let (interrupt, terminate) = {
+        let (interrupt, terminate, hangup) = {
             let _within = runtime.enter();
-            (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?)
+            let hangup = if hangup_is_ignored() { None } else { Some(signal(SignalKind::hangup())?) };
+            (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, hangup)
         };
         let (tell, first) = watch::channel(None);
         let listening = async move {
-            let (mut interrupt, mut terminate) = (interrupt, terminate);
+            let (mut interrupt, mut terminate, mut hangup) = (interrupt, terminate, hangup);
+            let first = tokio::select! {
+                stop = either(&mut interrupt, &mut terminate) => stop,
+                () = hung_up(&mut hangup) => Stop::Terminated,
+            };
             // Nobody may be waiting for it.
-            let _ = tell.send(Some(either(&mut interrupt, &mut terminate).await));
+            let _ = tell.send(Some(first));
             either(&mut interrupt, &mut terminate).await;
             // Everything up to the last checkpoint is on disk.
             std::process::exit(quit)
@@ -93,6 +99,21 @@ impl Stops {
         };
         thread::Builder::new().name("end".into()).spawn(end).map(drop)
     }
+}
+
+async fn hung_up(hangup: &mut Option<Signal>) {
+    match hangup {
+        Some(hangup) => drop(hangup.recv().await),
+        None => future::pending().await,
+    }
+}
+
+/// Whether whoever started this process had it ignore the end of its terminal. Told where the system has a `/proc`.
+fn hangup_is_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_some_and(|mask| mask & (1 << (SignalKind::hangup().as_raw_value() - 1)) != 0)
 }
 
 async fn either(interrupt: &mut Signal, terminate: &mut Signal) -> Stop {

@@ -14,9 +14,7 @@ pub(crate) const LIMIT: u64 = 256 * 1024;
 
 /// A file of the user's, if it is there. It may be a link, as some people keep their files elsewhere.
 pub(crate) fn read_users(path: &Path) -> Result<Option<String>, ConfigError> {
-    // A pipe that nobody writes would be waited for.
-    let opened = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path);
-    read(path, opened)
+    read(path, open(path))
 }
 
 /// A file of a project's, if it is there. A link is refused: it could lead to any file there is, and what is wrong with
@@ -39,11 +37,15 @@ pub(crate) fn read_projects(root: &Path, dir: &str, name: &str) -> Result<Option
     }
 }
 
-/// A file that was named on purpose: it may also be a pipe.
+/// A file that was named on purpose, and has to be there.
 pub(crate) fn read_named(path: &Path) -> Result<Vec<u8>, ConfigError> {
-    let unreadable = |error: io::Error| ConfigError::Unreadable { file: path.to_owned(), message: error.to_string() };
-    let file = File::open(path).map_err(unreadable)?;
-    bounded(file).map_err(unreadable)
+    let read = open(path).and_then(regular).and_then(bounded);
+    read.map_err(|error| ConfigError::Unreadable { file: path.to_owned(), message: error.to_string() })
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    // A pipe that nobody writes would be waited for.
+    OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)
 }
 
 fn read(path: &Path, opened: io::Result<File>) -> Result<Option<String>, ConfigError> {
@@ -54,15 +56,19 @@ fn read(path: &Path, opened: io::Result<File>) -> Result<Option<String>, ConfigE
         }
         opened => opened.map_err(|error| unreadable(error.to_string()))?,
     };
-    // The file that is open, not the one that has its name by now.
-    if !file.metadata().map_err(|error| unreadable(error.to_string()))?.is_file() {
-        return Err(unreadable("not a regular file".to_owned()));
-    }
-    let bytes = bounded(file).map_err(|error| unreadable(error.to_string()))?;
+    let bytes = regular(file).and_then(bounded).map_err(|error| unreadable(error.to_string()))?;
     String::from_utf8(bytes).map(Some).map_err(|error| {
         let line = error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
         unreadable(format!("line {} is not UTF-8", line + 1))
     })
+}
+
+/// The file that is open, not the one that has its name by now.
+fn regular(file: File) -> io::Result<File> {
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("not a regular file")),
+    }
 }
 
 fn bounded(file: File) -> io::Result<Vec<u8>> {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::document::shown;
 use crate::file::parse_approval;
-use crate::{Config, ConfigError, Env, Origin, Setting};
+use crate::{Config, ConfigError, Env, Origin, Setting, parse_whole};
 
 /// The variable that says where sessions are kept; see [`Places`](crate::Places).
 const HOME: &str = "TETHER_HOME";
@@ -16,11 +16,12 @@ pub(crate) fn apply(config: &mut Config, env: &Env, wrong: &mut Vec<ConfigError>
     layer.set("TETHER_SANDBOX_DEFAULT", &mut config.sandbox, parse);
     layer.set("TETHER_SANDBOX_INITIAL_OVERRIDE", &mut config.initial_override, parse);
     layer.set("TETHER_APPROVAL_DEFAULT", &mut config.approval, |text| parse_approval(text).map_err(str::to_owned));
-    layer.set("TETHER_BUDGET_MAX_DEPTH", &mut config.max_depth, parse);
-    layer.set("TETHER_BUDGET_MAX_CHILDREN", &mut config.max_children, |text| parse(text).map(Some));
-    layer.set("TETHER_BUDGET_MAX_CHILDREN_TOTAL", &mut config.max_children_total, |text| parse(text).map(Some));
-    layer.set("TETHER_BUDGET_TOKENS", &mut config.tokens, at_least_one);
-    layer.set("TETHER_BUDGET_SECONDS", &mut config.seconds, at_least_one);
+    layer.set("TETHER_BUDGET_MAX_DEPTH", &mut config.max_depth, |text| parse_whole(text, 0));
+    layer.set("TETHER_BUDGET_MAX_CHILDREN", &mut config.max_children, |text| parse_whole(text, 0).map(Some));
+    layer
+        .set("TETHER_BUDGET_MAX_CHILDREN_TOTAL", &mut config.max_children_total, |text| parse_whole(text, 0).map(Some));
+    layer.set("TETHER_BUDGET_TOKENS", &mut config.tokens, |text| parse_whole(text, 1).map(Some));
+    layer.set("TETHER_BUDGET_SECONDS", &mut config.seconds, |text| parse_whole(text, 1).map(Some));
     layer.known.push("TETHER_OFFLINE_SCRIPT");
     if let Some(script) = env.os("TETHER_OFFLINE_SCRIPT") {
         config.script.set(Some(script.into()), Origin::Variable("TETHER_OFFLINE_SCRIPT"));
@@ -57,11 +58,4 @@ impl Layer<'_> {
 
 fn parse<T: FromStr<Err: Display>>(text: &str) -> Result<T, String> {
     text.parse().map_err(|error: T::Err| error.to_string())
-}
-
-fn at_least_one(text: &str) -> Result<Option<u64>, String> {
-    match parse(text)? {
-        0 => Err("0 is no budget to work with: it is at least 1".to_owned()),
-        number => Ok(Some(number)),
-    }
 }

@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use async_trait::async_trait;
+use jobs::JobBegan;
 use permission::PresetChosen;
 use policy_audit::{Scope, Unplaced};
 use rustix::fs::OFlags;
@@ -24,7 +25,7 @@ use sandbox_policy::ModeSet;
 use session::{Header, SessionId, Vocabulary};
 use session_jsonl::JsonlStore;
 use session_store::{Fault, ListError, ReadError, Reading, Row, SessionStore as _};
-use subagent::Descriptor;
+use subagent::{BackgroundReport, Descriptor};
 use tokio::runtime::Runtime;
 use user_approval::{ApprovalAsked, ApprovalDecided, PolicySet};
 
@@ -168,6 +169,8 @@ fn vocabulary() -> Arc<Vocabulary> {
         sessions.learn::<ApprovalAsked>()?;
         sessions.learn::<ApprovalDecided>()?;
         sessions.learn::<PresetChosen>()?;
+        sessions.learn::<JobBegan>()?;
+        sessions.learn::<BackgroundReport>()?;
         sessions.learn::<Descriptor>()
     })();
     learned.expect("the tags of our own crates differ from each other");

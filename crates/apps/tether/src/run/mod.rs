@@ -27,6 +27,7 @@ use crate::cli::Run;
 use crate::config::root;
 use crate::exit::{Exit, Failure, tell};
 use json::JsonLines;
+use open::OpenedSession;
 use progress::Progress;
 use tally::Tally;
 use wait::{Waited, status, wait};
@@ -54,7 +55,13 @@ pub(crate) fn run(task: Run, home: Option<PathBuf>) -> Result<Exit, Failure> {
 async fn run_task(task: &Run, config: &Config, settings: Settings, root: &Path, prompt: &str) -> Result<Exit, Failure> {
     let stops = Stops::listen(Exit::Interrupted.code().into()).map_err(Failure::failed)?;
     let plugins = bundle::full(settings.clone());
-    let app = app_boot::start("tether", plugins, config).await.map_err(Failure::usage)?;
+    let app = match unless_stopped(&stops, app_boot::start("tether", plugins, config)).await {
+        Ok(started) => started.map_err(Failure::usage)?,
+        Err(stop) => return stop_early(&stops, stop),
+    };
+    if let Some(note) = app_boot::denied_in_vain(app.realm(), config) {
+        tell(one_line(&note));
+    }
     let ran = run_in(&app, task, config, &settings, root, prompt, stops).await;
     match (ran, app.close().await) {
         (Ok(Exit::Done), Err(error)) => Err(Failure::failed(error)),
@@ -80,7 +87,10 @@ async fn run_in(
         // The first is what stopped it.
         let _ = note.set(reached.spent);
     });
-    let opened = open::session(app, task, config, settings, root).await?;
+    let opened = match unless_stopped(&stops, open::session(app, task, config, settings, root)).await {
+        Ok(opened) => opened?,
+        Err(stop) => return stop_early(&stops, stop),
+    };
     for repair in &opened.repairs {
         tell(repair);
     }
@@ -89,9 +99,18 @@ async fn run_in(
     if !task.json {
         answer::answer_on_terminal(app, id);
     }
-    let (agent, receipt) = open::agent(app, opened, prompt).await?;
-    let stops = stops.give(task.timeout.map(Duration::from_secs));
-    let Waited { outcome, stop, closed } = wait(app, &stops, &agent, receipt).await.map_err(Failure::failed)?;
+    let Waited { outcome, stop, closed } = match work(app, task, opened, prompt, &stops).await {
+        Ok(Ok(waited)) => waited,
+        Ok(Err(stop)) => {
+            let exit = stop_early(&stops, stop)?;
+            end_early(app, &*view, id, StopReason::Aborted, &tally).await?;
+            return Ok(exit);
+        }
+        Err(failure) => {
+            end_early(app, &*view, id, StopReason::Error, &tally).await?;
+            return Err(failure);
+        }
+    };
     // A turn that failed has said why already.
     if let (Err(error), false) = (&closed, matches!(outcome.reason, TurnReason::Error { .. })) {
         tell(error);
@@ -112,6 +131,53 @@ async fn run_in(
         (None, None, TurnReason::Completed) if closed.is_ok() => Exit::Done,
         (None, None, _) => Exit::Failed,
     })
+}
+
+/// The task itself, unless it is stopped before it begins.
+async fn work(
+    app: &Scope,
+    task: &Run,
+    opened: OpenedSession,
+    prompt: &str,
+    stops: &Stops,
+) -> Result<Result<Waited, Stop>, Failure> {
+    let (agent, receipt) = match unless_stopped(stops, open::agent(app, opened, prompt)).await {
+        Ok(begun) => begun?,
+        Err(stop) => return Ok(Err(stop)),
+    };
+    let stops = stops.clone().give(task.timeout.map(Duration::from_secs));
+    wait(app, &stops, &agent, receipt).await.map(Ok).map_err(Failure::failed)
+}
+
+/// Does what comes before a task, however slow it is, unless it is stopped: then it is given up.
+async fn unless_stopped<T>(stops: &Stops, work: impl Future<Output = T>) -> Result<T, Stop> {
+    tokio::select! {
+        biased;
+        done = work => Ok(done),
+        stop = stops.stopped() => Err(stop),
+    }
+}
+
+fn stop_early(stops: &Stops, stop: Stop) -> Result<Exit, Failure> {
+    let exit = status(stop);
+    stops.end_for_certain(exit.code().into()).map_err(Failure::failed)?;
+    tell("interrupted before the task began");
+    Ok(exit)
+}
+
+/// Whoever was shown a session is shown a result. What had begun ends first, while somebody still looks.
+async fn end_early(
+    app: &Scope,
+    view: &dyn View,
+    session: SessionId,
+    stop_reason: StopReason,
+    tally: &Tally,
+) -> Result<(), Failure> {
+    // Whoever started the app closes it too, and tells what failed.
+    let _ = app.close().await;
+    let (usage, denials) = tally.totals();
+    let shown = view.finished(&Summary { session, stop_reason, output: String::new(), usage, denials });
+    shown.context("what happened could not be printed").map_err(Failure::failed)
 }
 
 fn summary(session: SessionId, outcome: &TurnOutcome, tally: &Tally) -> Summary {

@@ -47,6 +47,7 @@ pub(crate) async fn session(
     // Whatever can be wrong with the command comes before the first switch.
     let route = route(&session, task, config, settings)?;
     route.adapter(app.realm()).map_err(Failure::usage)?;
+    known_to_fail(&route, settings).map_or(Ok(()), |why| Err(Failure::usage(anyhow!(why))))?;
     switch(&session, task, config, &permission)?;
     if !session.is_backed() {
         // Before anything is shown of a session that cannot be kept. Its file comes with the first flush.
@@ -136,4 +137,27 @@ fn route(session: &Session, task: &Run, config: &Config, settings: &Settings) ->
         Some(route) => Ok(route),
         None => default_model(settings).map(|(route, _)| route),
     }
+}
+
+/// Why a model cannot answer, where that is known without asking it.
+fn known_to_fail(route: &Route, settings: &Settings) -> Option<String> {
+    let models = &settings.models;
+    let access = match (&*route.provider, &*route.model) {
+        ("offline", "script") => return None,
+        ("offline", "file") if settings.script.is_some() => return None,
+        ("offline", "file") => {
+            let told = "the model `offline/file` has no file: name one in `[offline] script` of the configuration, or in \
+                        TETHER_OFFLINE_SCRIPT";
+            return Some(told.to_owned());
+        }
+        ("offline", _) => return Some(format!("no model `{route}`; there are: offline/script, offline/file")),
+        ("deepseek", _) => &models.deepseek,
+        ("openai", _) => &models.openai,
+        ("anthropic", _) => &models.anthropic,
+        ("gemini", _) => &models.gemini,
+        _ => return None,
+    };
+    let provider = &route.provider;
+    let variable = format!("{}_API_KEY", provider.to_ascii_uppercase());
+    access.key.is_none().then(|| format!("there is no key for {provider}: set {variable}"))
 }

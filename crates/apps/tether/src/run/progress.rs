@@ -122,8 +122,11 @@ impl View for Progress {
             1 => ", 1 denial".to_owned(),
             n => format!(", {n} denials"),
         };
-        let tokens = summary.usage.total();
-        state.say(&format!("{}: {tokens} tokens{denied}", summary.stop_reason.as_str()));
+        let tokens = match summary.usage.total() {
+            1 => "1 token".to_owned(),
+            n => format!("{n} tokens"),
+        };
+        state.say(&format!("{}: {tokens}{denied}", summary.stop_reason.as_str()));
         Ok(())
     }
 }

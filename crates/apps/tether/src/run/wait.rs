@@ -5,8 +5,8 @@ use std::io;
 use agent::{Agent, AgentRef, Receipt, TurnOutcome};
 use app_boot::{Stop, Stops};
 use context::{CloseError, Scope};
-use jobs::Jobs;
-use session::{AssistantMessage, Session, TurnEnd, TurnReason, TurnStart};
+use jobs::{Jobs, last_turn};
+use session::TurnReason;
 
 use crate::exit::Exit;
 
@@ -74,29 +74,7 @@ pub(super) fn status(stop: Stop) -> Exit {
 /// Waits while the agent has jobs, for their notices and the turns that these cause. One that does not complete ends it.
 async fn background(app: &Scope, agent: &AgentRef, first: &TurnOutcome) {
     let Some(jobs) = app.get::<Jobs>() else { return };
-    let completed = |reason: &TurnReason| matches!(reason, TurnReason::Completed);
-    if !completed(&first.reason) {
-        return;
+    if first.reason == TurnReason::Completed {
+        jobs.finished(agent, |last| last.reason == TurnReason::Completed).await;
     }
-    loop {
-        jobs.settled(agent).await;
-        agent.when_idle().await;
-        let goes_on = agent.session().latest::<TurnEnd>().is_none_or(|last| completed(&last.reason));
-        if !goes_on || (jobs.running(agent) == 0 && agent.is_idle()) {
-            return;
-        }
-    }
-}
-
-/// The outcome of the last turn of a log, if it is a later one.
-fn last_turn(session: &Session, first: TurnOutcome) -> TurnOutcome {
-    let log = session.snapshot();
-    let Some(end) = log.latest::<TurnEnd>().filter(|end| end.turn > first.turn) else { return first };
-    let said = |event: &session::Event| {
-        let said = event.get::<AssistantMessage>()?;
-        (!said.message.text().is_empty()).then(|| said.message.clone())
-    };
-    let begins = |event: &&session::Event| event.get::<TurnStart>().is_some_and(|start| start.turn == end.turn);
-    let output = log.events().iter().rev().take_while(|event| !begins(event)).find_map(said);
-    TurnOutcome { turn: end.turn, reason: end.reason.clone(), output, ..first }
 }

@@ -199,17 +199,28 @@ fn what_was_said_before_the_stop_is_kept() {
 #[test]
 fn a_provider_without_a_key() {
     let world = World::new();
-    let ran = world.tether(&["run", "--model", "anthropic/claude", "hello"]).ended(1);
-    assert!(ran.complaint("the task failed").contains("ANTHROPIC_API_KEY"), "{}", ran.stderr);
+    for (model, variable) in [
+        ("anthropic/claude", "ANTHROPIC_API_KEY"),
+        ("openai/gpt-5", "OPENAI_API_KEY"),
+        ("deepseek/x", "DEEPSEEK_API_KEY"),
+        ("gemini/x", "GEMINI_API_KEY"),
+    ] {
+        let told = world.tether(&["run", "--model", model, "hello"]).refused(2);
+        assert!(told.contains(&format!("set {variable}")), "{told}");
+    }
+    assert!(world.kept().is_empty(), "no session is left");
 }
 
 #[test]
 fn an_offline_model_that_is_none() {
     let world = World::new();
-    let ran = world.tether(&["run", "--model", "offline/nope", "hello"]).ended(1);
-    assert!(ran.complaint("the task failed").contains("no model `nope`"), "{}", ran.stderr);
-    let ran = world.tether(&["run", "--model", "offline/file", "hello"]).ended(1);
-    assert!(ran.complaint("the task failed").contains("offline/file"), "{}", ran.stderr);
+    for (model, part) in [("offline/nope", "no model `offline/nope`"), ("offline/file", "TETHER_OFFLINE_SCRIPT")] {
+        for json in [&[][..], &["--json"]] {
+            let told = world.tether(&[&["run", "--model", model, "hello"], json].concat()).refused(2);
+            assert!(told.contains(part), "{told}");
+        }
+    }
+    assert!(world.kept().is_empty(), "no session is left");
 }
 
 #[test]

@@ -1,8 +1,12 @@
 //! How turns end when the model does not simply stop.
 
+use std::time::Duration;
+
+use agent::{Inbox, OnRequestError, Recourse};
 use llm::{Finish, LlmErrorKind};
 use session::{AssistantMessage, TurnEnd, TurnReason};
 
+use crate::chains::Does;
 use crate::model::*;
 use crate::support::*;
 
@@ -95,6 +99,59 @@ async fn a_turn_has_a_limited_number_of_steps() {
     assert!(messages(agent.session()).ends_with(&["User: try something else".into(), "Assistant: done".into()]));
     check_log(agent.session());
     stage.close().await;
+}
+
+/// The model stopped, so the turn did what it was to do; and nothing is claimed that no step is left for.
+#[tokio::test]
+async fn what_comes_in_at_the_last_step_has_a_turn_of_its_own() {
+    let (stage, agent) = Stage::with_agent().await;
+    stage.tools(&["read"]);
+    let (limit, asked) = (agent_loop::STEP_LIMIT as usize, agent.handle().clone());
+    let steer = act(move || drop(asked.steer("one more thing").unwrap()));
+    stage.model.reply_with((1..limit).map(|_| calls(&["read"])));
+    stage.model.reply_with([vec![text("finished"), steer, end(Finish::Stop)]]);
+    let outcome = in_time(agent.followup("go").unwrap().outcome()).await;
+    assert_eq!((outcome.reason, outcome.output.unwrap().text().as_str()), (TurnReason::Completed, "finished"));
+    in_time(agent.when_idle()).await;
+    assert_eq!(stage.model.requests().len(), limit + 1);
+    let want = ["Assistant: finished", "User: one more thing", "Assistant: done"].map(str::to_owned);
+    assert!(messages(agent.session()).ends_with(&want));
+    check_log(agent.session());
+    stage.close().await;
+}
+
+/// Budgets and tallies read the log.
+#[tokio::test]
+async fn what_was_paid_for_nothing_is_in_the_log() {
+    let down = |input, output| vec![usage(input, output), fails(LlmErrorKind::ProviderFailed, "503")];
+    let whole = || vec![text("at last"), usage(100, 200), end(Finish::Stop)];
+    let silent = || vec![fails(LlmErrorKind::ProviderFailed, "503")];
+    let cases = [
+        (vec![down(1, 2), silent(), down(10, 20), whole()], 333, false),
+        (vec![down(1, 2), silent(), down(10, 20), silent()], 33, true),
+        (vec![vec![call("read"), usage(3, 4), fails(LlmErrorKind::ProviderFailed, "502")]], 7, true),
+        (vec![down(1, 2), vec![act(|| ())]], 3, true),
+    ];
+    for (replies, total, interrupted) in cases {
+        let (stage, agent) = Stage::with_agent().await;
+        stage.tool("read", async |_| panic!("it must not run"));
+        stage.around::<OnRequestError>(|failed| match failed.attempt {
+            4.. => Does::Pass(failed),
+            2 if failed.error.kind == LlmErrorKind::Truncated => {
+                failed.agent.cancel("enough", Inbox::Keep);
+                Does::Answer(Recourse::Retry(Duration::from_secs(50)))
+            }
+            _ => Does::Answer(Recourse::Retry(Duration::ZERO)),
+        });
+        stage.model.reply_with(replies);
+        assert_eq!(turn(&agent, "go").await.usage.total(), total);
+        let log = agent.session().snapshot();
+        let replies: Vec<&AssistantMessage> = log.events().iter().filter_map(|event| event.get()).collect();
+        assert_eq!((replies.len(), replies[0].interrupted), (1, interrupted), "one a step");
+        assert_eq!(replies[0].usage.unwrap().total(), total);
+        assert_eq!(messages(agent.session()).len(), if interrupted { 1 } else { 2 }, "nothing empty is shown");
+        stage.close().await;
+    }
 }
 
 /// What cannot be read cannot be asked about.

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use agent::TurnOutcome;
+use agent::{OnTurnStop, TurnOutcome};
 use llm::{Chunk, Content, Finish, ToolCall, Usage};
 use pvec::PVec;
 use session::{TurnReason, TurnStart};
 use tools::{Then, ToolOutput};
 
+use crate::chains::Does;
 use crate::model::*;
 use crate::support::*;
 
@@ -171,5 +172,29 @@ async fn the_message_that_was_sent_is_the_one_that_is_shown() {
     assert!(Arc::ptr_eq(&sent, &stage.model.requests()[0].messages.get(0).unwrap().clone()));
     let call = |message: &llm::Message| message.content.iter().any(|part| matches!(part, Content::ToolCall(_)));
     assert!(!agent.session().messages().unwrap().iter().any(|message| call(message)));
+    stage.close().await;
+}
+
+/// What waits has a turn of its own, and no layer is asked.
+#[tokio::test]
+async fn nothing_keeps_a_turn_open_that_a_tool_ended() {
+    let (stage, agent) = Stage::with_agent().await;
+    stage.around::<OnTurnStop>(|stopping| {
+        assert_ne!(stopping.outcome.turn, 1, "nobody is to be asked");
+        Does::Pass(stopping)
+    });
+    let asked = agent.handle().clone();
+    stage.tool("capture", move |_| {
+        asked.steer("one more thing").unwrap();
+        async { ToolOutput { then: Then::EndTurn, ..ToolOutput::text("kept") } }
+    });
+    stage.model.reply_with([calls(&["capture"])]);
+    let outcome = in_time(agent.followup("go").unwrap().outcome()).await;
+    assert_eq!((outcome.turn, outcome.reason, outcome.output), (1, TurnReason::Completed, None));
+    in_time(agent.when_idle()).await;
+    let want = ["User: go", "Assistant: [capture]", "Tool: capture: kept", "User: one more thing", "Assistant: done"];
+    assert_eq!(messages(agent.session()), want);
+    assert_eq!(agent.session().latest::<TurnStart>().unwrap().turn, 2);
+    check_log(agent.session());
     stage.close().await;
 }

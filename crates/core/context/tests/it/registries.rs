@@ -128,3 +128,16 @@ async fn a_version_grows_with_every_change_that_can_be_seen_and_no_other() {
     drop(listener);
     check("a listener withdrawn", true);
 }
+
+#[tokio::test]
+async fn what_is_shadowed_is_registered_all_the_same() {
+    let app = Scope::root("app");
+    let _outer = [register(app.realm(), "x", 1), register(app.realm(), "y", 2)];
+    let (inner, other) = (app.realm().nested(), app.realm().nested());
+    let _inner = [register(&inner, "z", 3), register(&inner, "x", 4)];
+    let _other = register(&other, "x", 5);
+    let registered = |realm: &Realm| realm.all_registered::<u32>().iter().map(|value| **value).collect::<Vec<_>>();
+    assert_eq!(registered(&inner), [3, 4, 1, 2]);
+    assert_eq!(registered(app.realm()), [1, 2]);
+    in_time(app.close()).await.unwrap();
+}

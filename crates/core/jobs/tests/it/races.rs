@@ -12,7 +12,7 @@ fn job() -> NewJob {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_kill_and_an_end_agree_on_who_came_first() {
-    let stage = Stage::with(Config { running: 4, kept: 4, ..Config::default() }).await;
+    let stage = Stage::with(Config { running: 4, kept: 4, unheard: 1_000, ..Config::default() }).await;
     let agent = stage.agent().await;
     let mut told = 0;
     for round in 0..500 {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use agent::{Agent, AgentDriver, AgentRef, Agents, Driven, Profile, Spec, TurnOutcome};
 use context::{Boxed, Plugins, Scope};
 use jobs::{Config, JobEnded, JobStarted, JobState, Jobs, JobsPlugin};
-use session::{InboxAccepted, Session, SessionId, Sessions, Source};
+use session::{InboxAccepted, Session, SessionId, Sessions, SessionsPlugin, Source, StepEnd};
 use tokio::sync::watch;
 
 /// Only a test that hangs meets it, in real time or in paused time.
@@ -44,9 +44,12 @@ impl AgentDriver for Reads {
                 let id = driven.agent().id();
                 let note = |when, text| read.send_modify(|all| all.push((id, when, text)));
                 opening.messages.iter().for_each(|message| note("turn", message.message.text()));
+                let stepped = |step| driven.agent().session().append(StepEnd { turn: 1, step });
                 let cancelled = opening.cancelled.clone();
                 if cancelled.run_until_cancelled(held.wait_for(|held| !held)).await.is_some() {
+                    let _ = stepped(1);
                     driven.claim_for_step().iter().for_each(|message| note("step", message.message.text()));
+                    let _ = stepped(2);
                 }
                 driven.settle(&opening, TurnOutcome::completed(1, None));
             }
@@ -63,8 +66,8 @@ impl Stage {
         let app = Scope::root("app");
         let (held, read) = (watch::Sender::new(false), Read::default());
         app.provide::<dyn AgentDriver>(Arc::new(Reads { read: read.clone(), held: held.subscribe() })).unwrap();
-        Plugins::new().with(JobsPlugin, config).start(&app).await.unwrap();
-        let (agents, jobs, sessions) = (Agents::new(&app), app.get().unwrap(), Sessions::new());
+        Plugins::new().with(SessionsPlugin, ()).with(JobsPlugin, config).start(&app).await.unwrap();
+        let (agents, jobs, sessions) = (Agents::new(&app), app.get().unwrap(), app.get().unwrap());
         let told = Arc::new(Mutex::new(Vec::new()));
         let note = told.clone();
         let started = move |JobStarted { job, .. }: &JobStarted| note.lock().unwrap().push(format!("{job} starts"));

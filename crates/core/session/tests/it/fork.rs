@@ -1,5 +1,10 @@
 //! Forks: the closed turns, their projections as they were then, and nothing of the open one.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use llm::Message;
+use serde::{Deserialize, Serialize};
 use session::*;
 
 use crate::support::*;
@@ -56,6 +61,38 @@ fn without_a_closed_turn_there_is_no_seed_and_no_end_of_one() {
     }
 }
 
+/// D-28: what the model is shown of a seed is the parent's, and is not made again.
+#[test]
+fn a_fork_makes_no_message_of_its_seed() {
+    static MADE: AtomicUsize = AtomicUsize::new(0);
+
+    #[derive(Serialize, Deserialize)]
+    struct Counted {}
+
+    impl Payload for Counted {
+        const TAG: &'static str = "test/counted";
+        const SHOWN: bool = true;
+
+        fn message(&self) -> Option<Arc<Message>> {
+            MADE.fetch_add(1, Ordering::SeqCst);
+            Some(Arc::new(Message::user("counted")))
+        }
+    }
+
+    let parent = session();
+    parent.house().learn::<Counted>().unwrap();
+    parent.append(Counted {}).unwrap();
+    turn(&parent, 1);
+    assert_eq!(shown(&fork(&parent)), ["counted", "prompt 1"]);
+    assert_eq!(MADE.load(Ordering::SeqCst), 1);
+    let resumed = reopened(&parent);
+    resumed.append(Counted {}).unwrap();
+    assert_eq!(shown(&resumed), ["counted", "prompt 1", "counted"]);
+    let made = MADE.load(Ordering::SeqCst);
+    assert_eq!(shown(&fork(&resumed)), ["counted", "prompt 1"]);
+    assert_eq!(MADE.load(Ordering::SeqCst), made);
+}
+
 #[test]
 fn a_spawned_child_has_nothing_of_its_parent() {
     let parent = session();
@@ -64,6 +101,7 @@ fn a_spawned_child_has_nothing_of_its_parent() {
     assert_eq!((child.header().seed_length(), child.first_live_seq(), child.len()), (0, 0, 0));
     assert_eq!(child.header().lineage().unwrap().parent_seq(), 3);
     assert!(child.latest::<TurnEnd>().is_none() && shown(&child).is_empty());
+    assert!(child.snapshot().is_empty() && !parent.snapshot().is_empty());
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use agent::{Agent, AgentDriver, Agents, AgentsPlugin, Driven, Profile, Spec};
 use context::{Boxed, Plugins, Scope};
 use jobs::{Config, Jobs, JobsPlugin, NewJob, Outcome};
-use session::Sessions;
+use session::{Sessions, SessionsPlugin};
 use tokio::sync::oneshot;
 use tool_jobs::JobTools;
 use tools::{Call, Concurrency, Runner, Tool, ToolOutput};
@@ -37,7 +37,11 @@ impl Stage {
     async fn new() -> Self {
         let app = Scope::root("app");
         app.provide::<dyn AgentDriver>(Arc::new(Deaf)).unwrap();
-        let plugins = Plugins::new().with(JobTools, ()).with(JobsPlugin, Config::default()).with(AgentsPlugin, ());
+        let plugins = Plugins::new()
+            .with(JobTools, ())
+            .with(JobsPlugin, Config::default())
+            .with(AgentsPlugin, ())
+            .with(SessionsPlugin, ());
         plugins.start(&app).await.unwrap();
         let agent = Self::agent(&app).await;
         Self { jobs: app.get().unwrap(), app, agent }
@@ -182,17 +186,6 @@ async fn what_is_wrong_is_told() {
     let nobody = Call::new(&stage.app, Sessions::new().create("/"), "job_list", "{}");
     let answer = shown(&stage.output(nobody).await);
     assert_eq!(answer, "[failed] this session has no live agent that could have jobs");
-    stage.app.close().await.unwrap();
-}
-
-#[tokio::test]
-async fn what_a_job_leaves_for_parents_is_handed_on_once() {
-    let stage = Stage::new().await;
-    let work = |_| async { Outcome::completed("done").with_meta(&"for parents") };
-    stage.jobs.start(&stage.agent, wait(), work).unwrap();
-    let read = || stage.output(stage.call(&stage.agent, "job_output", r#"{"job": "job-1", "wait_ms": 60000}"#));
-    assert_eq!(read().await.meta.unwrap().get(), r#""for parents""#);
-    assert!(read().await.meta.is_none());
     stage.app.close().await.unwrap();
 }
 

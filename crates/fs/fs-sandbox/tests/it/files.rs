@@ -118,6 +118,8 @@ fn a_change_may_refuse_and_sizes_are_bounded() {
     }
     assert_eq!(world.run(fence.read("file.txt", 6)).unwrap().bytes, b"inside");
     assert_eq!(world.text("ws/file.txt"), "inside");
+    let most = big[1..].to_owned().into_bytes();
+    assert_eq!(world.run(fence.write("most", most, None)).unwrap().bytes, MAX_FILE_BYTES);
     std::fs::write(world.at("ws/big"), &big).unwrap();
     assert!(matches!(world.run(fence.read("big", u64::MAX)), Err(FsError::TooLarge { .. })));
     assert!(matches!(

@@ -87,5 +87,13 @@ fn what_is_protected_is_bounded() {
     let includes = (0..20_000).map(|n| format!("path = ../i{n}\n")).collect::<String>();
     std::fs::write(world.at("ws/.git/config"), format!("[include]\n{includes}")).unwrap();
     assert!(matches!(open(0), Err(OpenError::TooManyProtected { .. })));
+    // Three places are looked at in any root, and each of these once, although none is to be protected.
+    let elsewhere = |count: usize| {
+        let includes = (0..count).map(|n| format!("path = /nowhere/i{n}\n")).collect::<String>();
+        std::fs::write(world.at("ws/.git/config"), format!("[include]\n{includes}")).unwrap();
+        open(0).map(drop)
+    };
+    assert!(elsewhere(4096 - 3).is_ok());
+    assert!(matches!(elsewhere(4096 - 2), Err(OpenError::TooManyProtected { count: 4097 })));
     world.run(async { scope.close().await.unwrap() });
 }

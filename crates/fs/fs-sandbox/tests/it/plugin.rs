@@ -62,3 +62,14 @@ fn a_child_writes_no_more_than_its_parent_could_at_the_delegation() {
         app.close().await.unwrap();
     });
 }
+
+#[test]
+fn the_plugin_needs_a_policy_and_says_so() {
+    let world = World::new(Mode::ReadOnly);
+    world.run(async {
+        let app = Scope::root("app");
+        let error = Plugins::new().with(FsSandboxPlugin, Config::default()).start(&app).await.unwrap_err();
+        assert_eq!(error.to_string(), "the plugin `fs-sandbox` needs sandbox_policy::SandboxPolicy");
+        app.close().await.unwrap();
+    });
+}

@@ -121,6 +121,23 @@ fn it_is_looked_for_anew_each_time() {
 }
 
 #[test]
+fn a_link_that_is_its_own_stays_so_when_the_way_to_it_leads_elsewhere() {
+    let world = World::new(Mode::WorkspaceWrite);
+    std::fs::write(world.at("keys"), "key").unwrap();
+    world.link("sub", "ws/way");
+    world.link("../../keys", "ws/sub/keys");
+    let fence = world.fence_around(Workspace::new(world.at("ws")).home(world.at("ws/way/keys")));
+    // As a command may do it, which is not held by this fence.
+    std::fs::remove_file(world.at("ws/way")).unwrap();
+    std::fs::remove_file(world.at("ws/sub/keys")).unwrap();
+    for path in ["sub/keys", "way/keys"] {
+        assert_eq!(how(&world.run(fence.write(path, b"x".to_vec(), None))), HIDDEN, "{path}");
+        assert!(!world.at("ws").join(path).exists());
+    }
+    world.run(fence.write("sub/other", b"x".to_vec(), None)).unwrap();
+}
+
+#[test]
 fn full_access_reaches_it() {
     let world = furnished(Mode::DangerFullAccess);
     let fence = world.fence_around(workspace(&world));

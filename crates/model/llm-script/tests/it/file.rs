@@ -3,6 +3,7 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use llm::{Chunk, Content, Finish, LlmAdapter as _, LlmErrorKind, Message, Usage};
 use llm_script::{FileScript, FileScriptError};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use tokio::time::{Instant, timeout};
 
 use crate::talk::{Talk, shown};
@@ -132,4 +133,16 @@ fn files_are_bounded_and_must_be_text() {
     assert!(matches!(FileScript::open(&path), Err(FileScriptError::TooLarge { .. })));
     std::fs::write(&path, " \n".repeat(8 * 1024 * 1024)).unwrap();
     assert!(FileScript::open(&path).is_ok());
+}
+
+#[test]
+fn a_pipe_that_nobody_writes_is_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pipe");
+    mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    for path in [path, folder.path().to_owned(), "/dev/null".into()] {
+        let error = FileScript::open(&path).unwrap_err();
+        let source = std::error::Error::source(&error).map(ToString::to_string);
+        assert_eq!(source.as_deref(), Some("not a regular file"), "{error}");
+    }
 }

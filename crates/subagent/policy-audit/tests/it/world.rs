@@ -44,6 +44,7 @@ pub(crate) fn delegate(parent: &Session, seed: Seed) -> Session {
         model: None,
         persona: None,
         tool_filter: None,
+        max_depth: None,
         approval: None,
     };
     child.append(descriptor).unwrap();

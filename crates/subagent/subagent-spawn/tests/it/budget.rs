@@ -3,12 +3,12 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use agent::{AgentRef, AgentSetup};
+use agent::{AgentPublished, AgentRef, AgentSetup};
 use async_trait::async_trait;
 use bundle::Policies;
-use context::BoxError;
+use context::{BoxError, Ctx, Scope};
 use session::TurnReason;
-use subagent::{Budget, BudgetReached, BudgetSpent, Limits, Request, Run, StartError};
+use subagent::{Budget, BudgetReached, BudgetSpent, Limits, Request, Run, StartError, Subagents};
 
 use crate::world::*;
 
@@ -172,6 +172,36 @@ async fn a_tree_whose_time_is_over_is_stopped_wherever_it_waits() {
         assert!(cause.contains("seconds for this tree of agents is used up"), "{cause}");
         assert_eq!(reached.lock().unwrap().len(), 1);
         world.news.assert_paired();
+        world.app.close().await.unwrap();
+    })
+    .await;
+}
+
+// D-52
+#[tokio::test]
+async fn the_time_of_a_tree_runs_whoever_was_told_of_its_top_first() {
+    within(async {
+        let limits = Limits { time: Some(Duration::from_millis(300)), ..Limits::default() };
+        let started = Arc::new(Mutex::new(Vec::new()));
+        let starting = started.clone();
+        let first = |app: &Scope| {
+            let ctx = Ctx::clone(app);
+            let listener = app.realm().on(move |AgentPublished(agent): &AgentPublished| {
+                if agent.session().header().lineage().is_none() {
+                    let subagents = ctx.get::<Subagents>().unwrap();
+                    starting.lock().unwrap().push(subagents.start(agent, "spawn", Request::new("hang")));
+                }
+            });
+            app.own(listener).unwrap();
+        };
+        let world = World::with(Policies { limits, ..Policies::default() }, |plugins| plugins, first).await;
+        let reached = reached(&world);
+        let parent = world.parent().await;
+        assert_eq!(started.lock().unwrap().len(), 1);
+        assert!(matches!(tell(&parent, "hang").await.reason, TurnReason::Aborted { .. }));
+        let told: Vec<_> = reached.lock().unwrap().iter().map(|told| (told.root, told.spent.budget)).collect();
+        assert_eq!(told, [(parent.id(), Budget::Time)]);
+        started.lock().unwrap().clear();
         world.app.close().await.unwrap();
     })
     .await;

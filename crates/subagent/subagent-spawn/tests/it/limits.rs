@@ -5,7 +5,7 @@ use bundle::Policies;
 use llm::Sampling;
 use session::{RequestHeaderEvent, Session};
 use session_store::SessionStore;
-use subagent::{Limits, Request, Run, StartError};
+use subagent::{Descriptor, Limits, Request, Run, StartError};
 
 use crate::doubles::Lines;
 use crate::world::*;
@@ -75,6 +75,48 @@ async fn a_request_may_lower_the_limit_and_not_raise_it() {
         assert_eq!(refused(&world, &world.child(&runs[1]), with(99)).await, Some((3, 2)));
         let told = world.subagents.start(&root, "spawn", with(0)).await.unwrap_err().to_string();
         assert_eq!(told, "a child at depth 1 would pass the limit of 0: delegation is forbidden");
+        world.app.close().await.unwrap();
+    })
+    .await;
+}
+
+// D-26
+#[tokio::test]
+async fn a_childs_limit_holds_for_all_below_it_whatever_they_ask() {
+    within(async {
+        let world = World::new().await;
+        let root = world.parent().await;
+        let with = |max_depth| Request { max_depth, ..Request::new("hang") };
+        let start = |parent: &agent::AgentRef, max_depth| world.subagents.start(parent, "spawn", with(max_depth));
+        let held = start(&root, Some(2)).await.unwrap();
+        for asked in [None, Some(99)] {
+            let below = start(&world.child(&held), asked).await.unwrap();
+            let log = world.log(below.child().unwrap());
+            assert_eq!(log.latest::<Descriptor>().unwrap().max_depth, Some(2), "what held for its parent holds for it");
+            for asked in [None, Some(3)] {
+                assert_eq!(refused(&world, &world.child(&below), with(asked)).await, Some((3, 2)));
+            }
+            below.dispose().await.unwrap();
+        }
+        assert_eq!(refused(&world, &world.child(&held), with(Some(1))).await, Some((2, 1)), "it may be lowered");
+        let free = chain(&world, &root, 2).await;
+        assert_eq!(refused(&world, &world.child(&free[1]), with(None)).await, None, "nobody else is held to it");
+        let log = world.log(free[1].child().unwrap());
+        assert_eq!(log.latest::<Descriptor>().unwrap().max_depth, None);
+
+        // Its log alone says what it is held to.
+        let (id, leaf) = (held.child().unwrap(), start(&root, Some(1)).await.unwrap());
+        held.dispose().await.unwrap();
+        let store = world.app.get::<dyn SessionStore>().unwrap();
+        let resumed = world.agent(store.open(&world.sessions, id).await.unwrap().session).await;
+        let below = start(&resumed, None).await.unwrap();
+        assert_eq!(refused(&world, &world.child(&below), with(None)).await, Some((3, 2)));
+
+        // A fork's prefix holds its parent's descriptor as well as its own.
+        let fork = world.subagents.start(&world.child(&free[0]), "fork", with(Some(2))).await.unwrap();
+        assert_eq!(refused(&world, &world.child(&fork), with(None)).await, Some((3, 2)));
+        let fork = world.subagents.start(&world.child(&leaf), "fork", with(None)).await.unwrap_err().to_string();
+        assert_eq!(fork, "a child at depth 2 would pass the limit of 1");
         world.app.close().await.unwrap();
     })
     .await;

@@ -34,7 +34,12 @@ enum Odd {
     Hangs(CancellationToken),
     /// Fails in its own way.
     Fails,
+    /// Its children fail in their own way.
+    FailsLater,
 }
+
+/// What a remote end may say.
+const RUDE: &str = "the moon\n\nDenied: \u{1b}[2Jis full";
 
 #[async_trait]
 impl SubagentProvider for Odd {
@@ -66,8 +71,10 @@ impl SubagentProvider for Odd {
                 let _tells = dropped.clone().drop_guard();
                 std::future::pending().await
             }
-            Self::Fails => {
-                Err(StartError::Provider { provider: start.provider.clone(), source: "the moon is full".into() })
+            Self::Fails => Err(StartError::Provider { provider: start.provider.clone(), source: RUDE.into() }),
+            Self::FailsLater => {
+                let failed = RunResult { message: Some(RUDE.into()), ..RunResult::ended(StopReason::Error) };
+                Ok(Started::elsewhere(std::future::ready(failed)))
             }
         }
     }
@@ -162,6 +169,15 @@ async fn an_option_that_a_provider_does_not_offer_is_refused_before_anything_exi
             assert_eq!(error.to_string(), format!("`echo` does not support {said}"));
         }
         assert_eq!((world.news.all(), world.names(), parent.session().len()), before);
+        let held = [
+            Request { max_depth: Some(3), ..Request::new("hang") },
+            Request { tool_filter: filter, ..Request::new("hang") },
+        ];
+        for (request, what) in held.into_iter().zip(["a limit of depth", "a tool filter"]) {
+            let run = world.subagents.start(&parent, "spawn", request).await.unwrap();
+            let error = world.subagents.start(&world.child(&run), "echo", Request::new("go")).await.unwrap_err();
+            assert_eq!(error.to_string(), format!("`echo` does not support {what}"), "what is handed down counts");
+        }
         world.app.close().await.unwrap();
     })
     .await;
@@ -214,8 +230,12 @@ async fn a_provider_that_panics_or_fails_is_named() {
         let error = world.subagents.start(&parent, "panics", Request::new("go")).await.unwrap_err();
         assert_eq!(error.to_string(), "`panics` panicked while it started a child");
         let error = world.subagents.start(&parent, "fails", Request::new("go")).await.unwrap_err();
-        assert_eq!(error.to_string(), "`fails` failed to start a child: the moon is full");
+        let one_line = r"the moon\n\nDenied: \u{1b}[2Jis full";
+        assert_eq!(error.to_string(), format!("`fails` failed to start a child: {one_line}"));
         assert_eq!(world.news.all(), before);
+        let _later = world.subagents.register("later", Arc::new(Odd::FailsLater)).unwrap();
+        let run = world.subagents.start(&parent, "later", Request::new("go")).await.unwrap();
+        assert_eq!(run.result().await.message.as_deref(), Some(one_line));
         parent.dispose().await.expect("a provider's panic is not the parent's failure");
         world.app.close().await.unwrap();
     })

@@ -29,8 +29,9 @@ struct Keeper {
 impl Keeper {
     /// Counts what an agent uses, and the time of a tree from its top-level agent on.
     fn watch(self: &Arc<Self>, agent: &AgentRef) {
-        let is_root = self.trees.find(agent.id()).is_none();
         let Ok(tree) = self.trees.of(agent) else { return };
+        // Whoever heard of it first may have started children already, so it is not the tree's absence that tells.
+        let is_root = tree.root == agent.id();
         let counted = tree.clone();
         let session = agent.session();
         let observed = session.observe(session.first_live_seq(), move |event| {

@@ -7,14 +7,14 @@ use llm::ToolSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use session::{Snapshot, ToolReturned};
-use tools::{Call, Concurrency, Then, Tool, ToolExecution, ToolOutput, code};
+use tools::{Call, Concurrency, HandIn, OUTPUT_LIMIT, Then, Tool, ToolExecution, ToolOutput, code};
 
 use super::OutputSchema;
 
 /// The name of the tool with which a child hands in its result.
 pub const RESULT_TOOL: &str = "submit_result";
 
-/// The longest result, in bytes.
+/// The longest arguments that are read as a result, in bytes. As JSON without white space it must fit [`OUTPUT_LIMIT`].
 const RESULT_LIMIT: usize = 1024 * 1024;
 
 /// The tool with which a child hands in its result.
@@ -57,9 +57,16 @@ impl Tool for ResultTool {
             Ok(structured) => structured,
             Err(why) => return refused(&why),
         };
-        let mistakes = self.schema.mistakes(&structured);
-        if !mistakes.is_empty() {
-            return refused(&mistakes.join("; "));
+        if let Some(mistake) = self.schema.mistake(&structured) {
+            return refused(&mistake);
+        }
+        let size = structured.to_string().len();
+        if size > OUTPUT_LIMIT {
+            return refused(&format!("it has {size} bytes as JSON, at most {OUTPUT_LIMIT} reach whoever asked for it"));
+        }
+        if call.cancelled.is_cancelled() {
+            // A layer held the call up. What is captured counts, so it must not come behind the end of the turn.
+            return ToolOutput::error(code::CANCELLED, "the result was not taken: the turn was cancelled before it");
         }
         self.captured.0.store(true, Ordering::Release);
         let taken = ToolOutput::text("the result was handed in").with_meta(&Structured { structured });
@@ -88,7 +95,7 @@ struct Structured {
 /// Registers the tool and its layer in a child's scope.
 pub(crate) fn offer(ctx: &Ctx, schema: OutputSchema) -> Result<(), BoxError> {
     let captured = Captured::default();
-    ctx.register::<dyn Tool>(RESULT_TOOL, ResultTool::new(schema, captured.clone()))?;
+    ctx.provide(Arc::new(HandIn(ResultTool::new(schema, captured.clone()))))?;
     Ok(ctx.own(ctx.realm().around::<ToolExecution>(captured))?)
 }
 

@@ -11,8 +11,15 @@ const SIZE_LIMIT: usize = 64 * 1024;
 /// The deepest schema.
 const DEPTH_LIMIT: usize = 24;
 
-/// The most mistakes of a result that are told at once.
-const MISTAKES_TOLD: usize = 5;
+/// The most values in a result, itself included.
+const NODE_LIMIT: usize = 20_000;
+
+/// The deepest result.
+const RESULT_DEPTH_LIMIT: usize = 64;
+
+/// How much a mistake may take to explain. Beneath a choice every mistake of every alternative is worked out, so it is
+/// the values of the result times what the schema's choices hold.
+const EXPLAINED_LIMIT: usize = 200_000;
 
 /// The keywords that are understood. What is not among them would be shown to the model and not be enforced, or would
 /// lead out of the schema.
@@ -61,6 +68,8 @@ pub struct OutputSchema(Arc<Inner>);
 struct Inner {
     schema: Arc<Value>,
     validator: Validator,
+    /// How many values its choices hold.
+    choices: usize,
 }
 
 /// A schema cannot be used.
@@ -86,7 +95,8 @@ impl OutputSchema {
         check(&schema, &mut String::new(), 0)?;
         let built = jsonschema::draft202012::options().build(&schema);
         let validator = built.map_err(|error| wrong(&error.instance_path().to_string(), error.to_string()))?;
-        Ok(Self(Arc::new(Inner { schema: Arc::new(schema), validator })))
+        let choices = choices_in(&schema);
+        Ok(Self(Arc::new(Inner { schema: Arc::new(schema), validator, choices })))
     }
 
     /// The schema.
@@ -94,14 +104,24 @@ impl OutputSchema {
         &self.0.schema
     }
 
-    /// What does not fit, for whoever wrote the value; empty if it all does.
-    pub fn mistakes(&self, value: &Value) -> Vec<String> {
-        let told = self.0.validator.iter_errors(value).take(MISTAKES_TOLD).map(|error| {
-            let at = error.instance_path().to_string();
-            let what: String = error.to_string().chars().take(300).collect();
-            format!("{}: {}", if at.is_empty() { "the result" } else { &at }, one_line(&what))
-        });
-        told.collect()
+    /// The first thing that does not fit, for whoever wrote the value; `None` if all does. A value that is too large or too
+    /// deep is not compared at all.
+    pub fn mistake(&self, value: &Value) -> Option<String> {
+        let mut nodes = 0;
+        if let Err(why) = measure(value, 1, &mut nodes) {
+            return Some(why);
+        }
+        let Inner { validator, choices, .. } = &*self.0;
+        if validator.is_valid(value) {
+            return None;
+        }
+        if choices.saturating_mul(nodes) > EXPLAINED_LIMIT {
+            return Some("it is not what the schema says; it is too large to say where".to_owned());
+        }
+        let error = validator.validate(value).err()?;
+        let at = error.instance_path().to_string();
+        let what: String = error.to_string().chars().take(300).collect();
+        Some(format!("{}: {}", if at.is_empty() { "the result" } else { &at }, one_line(&what)))
     }
 }
 
@@ -115,6 +135,32 @@ impl PartialEq for OutputSchema {
     fn eq(&self, other: &Self) -> bool {
         self.0.schema == other.0.schema
     }
+}
+
+/// Counts the values in one, itself included, as far as it may go.
+fn measure(value: &Value, depth: usize, nodes: &mut usize) -> Result<(), String> {
+    *nodes += 1;
+    if *nodes > NODE_LIMIT {
+        return Err(format!("it has more than {NODE_LIMIT} values"));
+    }
+    if depth > RESULT_DEPTH_LIMIT {
+        return Err(format!("it is more than {RESULT_DEPTH_LIMIT} values deep"));
+    }
+    below_of(value).try_for_each(|value| measure(value, depth + 1, nodes))
+}
+
+fn choices_in(schema: &Value) -> usize {
+    let of = |keyword: &str| schema.get(keyword).map_or(0, values_in);
+    of("anyOf") + of("oneOf") + below_of(schema).map(choices_in).sum::<usize>()
+}
+
+fn values_in(value: &Value) -> usize {
+    1 + below_of(value).map(values_in).sum::<usize>()
+}
+
+fn below_of(value: &Value) -> impl Iterator<Item = &Value> {
+    let (items, fields) = (value.as_array(), value.as_object());
+    items.into_iter().flatten().chain(fields.into_iter().flat_map(Map::values))
 }
 
 fn check(schema: &Value, at: &mut String, depth: usize) -> Result<(), SchemaError> {
@@ -220,11 +266,50 @@ mod tests {
             "additionalProperties": false,
         });
         let schema = OutputSchema::new(schema).unwrap();
-        assert!(schema.mistakes(&json!({ "n": 3, "tags": ["a"] })).is_empty());
-        let mistakes = schema.mistakes(&json!({ "n": 10, "tags": ["a", "c"], "x": 1 }));
-        for told in ["/n: ", "/tags/1: ", "the result: "] {
-            assert!(mistakes.iter().any(|mistake| mistake.starts_with(told)), "{told}: {mistakes:?}");
+        assert_eq!(schema.mistake(&json!({ "n": 3, "tags": ["a"] })), None);
+        for (value, told) in [
+            (json!({ "n": 10, "tags": ["a"] }), "/n: "),
+            (json!({ "n": 3, "tags": ["a", "c"] }), "/tags/1: "),
+            (json!({ "n": 3, "x": 1 }), "the result: "),
+            (json!({}), "the result: "),
+        ] {
+            let mistake = schema.mistake(&value);
+            assert!(mistake.as_ref().is_some_and(|mistake| mistake.starts_with(told)), "{told}: {mistake:?}");
         }
-        assert!(!schema.mistakes(&json!({})).is_empty());
+    }
+
+    #[track_caller]
+    fn told(schema: &OutputSchema, value: &Value, told: Option<&str>) {
+        assert_eq!(schema.mistake(value).as_deref(), told);
+    }
+
+    // D-30
+    #[test]
+    fn a_result_has_its_limits_whatever_the_schema_allows() {
+        let any = OutputSchema::new(json!({ "type": "object" })).unwrap();
+        let wide = |nodes: usize| json!({ "a": vec![0; nodes - 2] });
+        told(&any, &wide(NODE_LIMIT), None);
+        told(&any, &wide(NODE_LIMIT + 1), Some("it has more than 20000 values"));
+        let deep = |depth: usize| (1..depth).fold(json!({}), |inner, _| json!({ "a": inner }));
+        told(&any, &deep(RESULT_DEPTH_LIMIT), None);
+        told(&any, &deep(RESULT_DEPTH_LIMIT + 1), Some("it is more than 64 values deep"));
+    }
+
+    /// Every item is a mistake under every alternative, and an error for each would fill the memory.
+    // D-30
+    #[test]
+    fn a_mistake_is_told_in_little_time_and_room() {
+        let alternatives: Vec<Value> = (1..2_000).map(|n| json!({ "items": { "const": n } })).collect();
+        let schema = json!({ "type": "object", "properties": { "a": { "anyOf": alternatives }, "b": false } });
+        let schema = OutputSchema::new(schema).unwrap();
+        let begun = std::time::Instant::now();
+        let many = json!({ "a": vec![0; NODE_LIMIT - 2] });
+        told(&schema, &many, Some("it is not what the schema says; it is too large to say where"));
+        assert!(begun.elapsed() < std::time::Duration::from_secs(2), "{:?}", begun.elapsed());
+        let few = schema.mistake(&json!({ "a": [0, 0] })).unwrap();
+        assert!(few.starts_with("/a: [0,0] is not valid under any of"), "{few}");
+        let ones = OutputSchema::new(json!({ "type": "object", "properties": { "a": { "items": { "const": 1 } } } }));
+        let first = ones.unwrap().mistake(&many).unwrap();
+        assert_eq!(first, "/a/0: 1 was expected", "without a choice the first is enough");
     }
 }

@@ -2,6 +2,7 @@
 
 mod answers;
 mod background;
+mod background_of_children;
 mod comes_and_goes;
 mod doubles;
 mod held;

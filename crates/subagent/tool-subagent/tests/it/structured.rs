@@ -58,7 +58,7 @@ async fn a_result_that_does_not_fit_is_corrected_in_the_same_turn() {
         let child = stage.children()[0];
         insta::assert_snapshot!(stage.answers_in(child).join("\n"), @r#"
         [invalid-arguments] the result does not fit: /n: "three" is not of type "integer". Correct it and call `submit_result` again.
-        [invalid-arguments] the result does not fit: the result: Additional properties are not allowed ('m' was unexpected); the result: "n" is a required property. Correct it and call `submit_result` again.
+        [invalid-arguments] the result does not fit: the result: Additional properties are not allowed ('m' was unexpected). Correct it and call `submit_result` again.
         [invalid-arguments] the result does not fit: EOF while parsing a value at line 1 column 5. Correct it and call `submit_result` again.
         [ok] the result was handed in
         "#);

@@ -60,12 +60,39 @@ fn values_that_are_wrong() {
         }
         check(&format!("[budget]\n{key} = 99999999999999999999"), 2, "");
     }
-    check("[budget]\nmax_depth = 4294967296", 2, "4294967296 is not a whole number that fits");
+    check(
+        "[budget]\nmax_depth = 4294967296",
+        2,
+        "4294967296 is not a whole number that fits: it is at least 0 and at most 4294967295",
+    );
     check("[budget]\ntokens = 0", 2, "at least 1");
     check("[budget]\nseconds = 0", 2, "at least 1");
     check("[tools]\nallow = 'read'", 2, "`tools.allow`: expected an array of strings");
     check("[tools]\ndeny = [1]", 2, "`tools.deny`: expected a string");
     check("[offline]\nscript = []", 2, "`offline.script`: expected a string, found an array");
+}
+
+#[test]
+fn paths_that_nothing_can_have() {
+    let protected = |path: &str| format!("[sandbox]\nprotected = [\n\"ok\",\n\"{path}\"]");
+    check(&protected("a\\u0000b"), 4, "`sandbox.protected`: `a\\0b` holds a NUL");
+    check(&protected(&format!("a/{}/b", "n".repeat(256))), 4, "has 256 bytes: a name has at most 255");
+    check(&protected(&"a/".repeat(2048)), 4, "a path of 4096 bytes: it has at most 4095");
+    let longest = [format!("a/{}/b", "n".repeat(255)), format!("{}a", "a/".repeat(2047))];
+    for path in longest {
+        World::of(&protected(&path), &protected(&path)).load().unwrap();
+    }
+}
+
+#[test]
+fn more_paths_than_can_be_protected() {
+    let protected = |count: usize| format!("[sandbox]\nprotected = [\n{}]", "'a',\n".repeat(count));
+    assert_eq!(World::of(&protected(128), "").load().unwrap().protected.len(), 128);
+    check(&protected(129), 131, "`sandbox.protected`: 129 paths");
+    // The first that is too many, whoever said the others.
+    let wrong = World::of(&protected(100), &protected(50_000)).load().unwrap_err();
+    let [told] = &wrong[..] else { panic!("{} errors", wrong.len()) };
+    assert!(told.starts_with(&format!("{PROJECTS}:31: ")) && told.contains("at most 128 can be protected"), "{told}");
 }
 
 #[test]
@@ -92,6 +119,8 @@ fn rows_that_are_wrong() {
     for name in ["", "a b", "a.b", "é", &"a".repeat(65)] {
         check(&format!("[[subagent]]\ntool = '{name}'\nprovider = 'spawn'"), 2, "a tool's name is 1 to 64 ASCII");
     }
+    let reserved = "[[subagent]]\nprovider = 'spawn'\ntool = 'submit_result'";
+    check(reserved, 3, "`subagent.tool`: `submit_result` is the tool that a child hands its result in with");
     check(&format!("{row}model = 'sonnet'"), 5, "`subagent.model`: `sonnet` is not a model");
     check(&format!("{row}persona = 'for {{{{user}}}}'"), 5, "a persona knows no variable `user`; there are: cwd");
     check(&format!("{row}persona = '{{{{cwd'"), 5, "without `}}`");
@@ -146,7 +175,9 @@ fn variables_that_are_wrong() {
         ("TETHER_BUDGET_MAX_CHILDREN", "many", "digit"),
         ("TETHER_BUDGET_MAX_CHILDREN_TOTAL", "1.5", "digit"),
         ("TETHER_BUDGET_TOKENS", "0", "at least 1"),
-        ("TETHER_BUDGET_SECONDS", "99999999999999999999", "too large"),
+        ("TETHER_BUDGET_TOKENS", "1e9", "in digits: it is at least 1 and at most 18446744073709551615"),
+        ("TETHER_BUDGET_MAX_DEPTH", "4294967296", "at most 4294967295"),
+        ("TETHER_BUDGET_SECONDS", "99999999999999999999", "at most 18446744073709551615"),
         ("TETHER_SANDBOX_DEFUALT", "read-only", "did you mean $TETHER_SANDBOX_DEFAULT?"),
     ];
     for (name, value, part) in cases {

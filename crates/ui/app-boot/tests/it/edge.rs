@@ -46,7 +46,10 @@ fn alone_from() -> Origin {
 fn a_repository_is_no_place_for_configuration() {
     // Whoever leaves HOME relative would have it looked for below the working directory.
     assert_eq!(places(&[("HOME", ".")], None).unwrap_err(), ConfigError::NoHome);
-    assert_eq!(places(&[("TETHER_HOME", "here")], None).unwrap_err(), ConfigError::NoHome);
+    let without = places(&[("TETHER_HOME", "here")], None).unwrap_err();
+    assert_eq!(without, ConfigError::NoConfig { home: "here".into() });
+    assert!(without.to_string().contains("and here is relative; name an absolute one"), "{without}");
+    assert_eq!(places(&[], Some("here")).unwrap_err(), without);
     let found = places(&[("HOME", "/u"), ("XDG_CONFIG_HOME", "relative"), ("TETHER_HOME", "here")], None).unwrap();
     assert_eq!(found.config, Path::new("/u/.config/tether"));
     assert!(found.home.is_absolute() && found.home.ends_with("here"));
@@ -77,7 +80,8 @@ fn a_named_file_of_keys_takes_the_place_of_the_users() {
     let env = Env::of(&[("HOME", world.path("user")), ("XDG_CONFIG_HOME", world.path("config"))]);
     let boot = Boot::new(env, None, Some(&named)).unwrap();
     assert_eq!((boot.env.get("A").as_deref(), boot.env.get("B")), (Some("named"), None));
-    assert_eq!(boot.private(), [named, world.path("config/tether")]);
+    let config = world.path("config/tether");
+    assert_eq!(boot.private(), [named, config.clone(), config.join(".env"), config.join("config.toml")]);
 }
 
 #[test]

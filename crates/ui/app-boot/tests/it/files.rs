@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
+use app_boot::{Boot, Env};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::world::{PROJECTS, USERS, World};
@@ -30,6 +31,30 @@ fn what_is_no_text_file() {
         mknodat(CWD, world.path(file), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
         check(&world, file, "not a regular file");
     }
+}
+
+#[test]
+fn a_file_of_keys_that_is_none() {
+    let world = World::new();
+    let pipe = world.path("pipe");
+    mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    for (path, part) in
+        [(pipe, "not a regular file"), ("/".into(), "not a regular file"), ("/nowhere".into(), "No such")]
+    {
+        let told = Boot::new(Env::of(&[("HOME", "/u")]), None, Some(&path)).unwrap_err().to_string();
+        assert!(told.starts_with(path.to_str().unwrap()) && told.contains(part), "{told}");
+    }
+}
+
+#[test]
+fn a_home_that_is_no_directory() {
+    let world = World::new();
+    let file = world.write("file", "x");
+    for home in [file.clone(), file.join("below")] {
+        let told = Boot::new(Env::of(&[("HOME", "/u")]), Some(home.clone()), None).unwrap_err();
+        assert_eq!(told.to_string(), format!("{}: not a directory, and sessions are kept in one", home.display()));
+    }
+    Boot::new(Env::of(&[("HOME", "/u")]), Some(world.path("not/yet")), None).unwrap();
 }
 
 #[test]
@@ -93,6 +118,9 @@ fn what_is_no_toml() {
 
 #[test]
 fn thousands_of_values_are_read_at_once() {
-    let text = format!("[sandbox]\nprotected = [\n{}]", "'a',\n".repeat(50_000));
-    assert_eq!(World::of("", &text).load().unwrap().protected.len(), 50_000);
+    let names: String = (0..20_000).map(|at| format!("'a{at}',\n")).collect();
+    let text = format!("[tools]\nallow = [\n{names}]\ndeny = ['b']");
+    let world = World::of(&text, &text);
+    let config = world.load().unwrap();
+    assert_eq!((config.tools.allow.unwrap().value.len(), config.tools.deny.len()), (20_000, 1));
 }

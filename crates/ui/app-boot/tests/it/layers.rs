@@ -241,3 +241,23 @@ fn filters_of_tools_only_take_away() {
     assert_eq!(world.told("tools.allow"), format!("[\"read\"] project project/.tether/config.toml:2 < {users}"));
     assert_eq!(World::of("", deny).told("tools.deny"), "\"bash\" project project/.tether/config.toml:2");
 }
+
+#[test]
+fn tools_that_a_project_cannot_allow() {
+    let said = |user: &str, project: &str| {
+        let world = World::of(&format!("[tools]\nallow = {user}"), &format!("[tools]\nallow = {project}"));
+        let not_taken = world.load().unwrap().not_taken;
+        let not_taken: Vec<_> =
+            not_taken.iter().map(|not| format!("{} {} {}", not.key, not.value, not.place.line)).collect();
+        (world.told("tools.allow"), not_taken.join("; "))
+    };
+    let users = "config/tether/config.toml:2";
+    let both = format!("[\"read\",\"list\"] {users}");
+    // Nothing was narrowed by what names the same, or more.
+    assert_eq!(said("['read', 'list', 'read']", "['list', 'read']"), (both.clone(), String::new()));
+    let more = said("['read', 'list']", "['write', 'list', 'read', 'write']");
+    assert_eq!(more, (both.clone(), "tools.allow [\"write\"] 2".to_owned()));
+    let part = said("['read', 'list']", "['write', 'list']");
+    let narrowed = format!("[\"list\"] project project/.tether/config.toml:2 < {both}");
+    assert_eq!(part, (narrowed, "tools.allow [\"write\"] 2".to_owned()));
+}

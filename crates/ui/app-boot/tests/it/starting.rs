@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use app_boot::{Config, StartError, start};
+use app_boot::{Config, StartError, denied_in_vain, start};
 use async_trait::async_trait;
 use bundle::Settings;
 use context::{BoxError, Ctx, Need, Plugin, Plugins, Registration, Scope};
@@ -43,14 +43,49 @@ async fn what_is_named_and_not_there() {
         ("[tools]\ndeny = ['bsh']".to_owned(), 2, "no tool named `bsh`"),
         ("[tools]\nallow = [\n'read',\n'rite']".to_owned(), 4, "no tool named `rite`"),
         ("[[subagent]]\ntool = 'read'\nprovider = 'spawn'".to_owned(), 1, "there is another tool named `read`"),
+        ("[[subagent]]\ntool = 'job_list'\nprovider = 'spawn'".to_owned(), 1, "there is another tool named `job_list`"),
+        ("[[subagent]]\ntool = 'job_kill'\nprovider = 'spawn'".to_owned(), 1, "there is another tool named `job_kill`"),
+        ("[tools]\ndeny = ['submit_result']".to_owned(), 2, "`submit_result` can be neither allowed nor denied"),
+        (
+            format!("{row}'spawn'\ntools = {{ deny = ['submit_result'] }}"),
+            4,
+            "a child that is asked for a result has it",
+        ),
+        (
+            "\n[offline]\nscript = '/nowhere/x'".to_owned(),
+            3,
+            "`offline.script`: cannot read the replies in /nowhere/x: No such",
+        ),
     ];
     for (text, line, part) in cases {
         let wrong = refused(&World::of(&text, "")).await;
         let [told] = &wrong[..] else { panic!("{text}: {wrong:#?}") };
         assert!(told.starts_with(&format!("{USERS}:{line}: ")) && told.contains(part), "{told}\nshould say: {part}");
     }
-    let wrong = refused(&World::of("[tools]\ndeny = ['a-tool']", "[tools]\ndeny = ['b-tool']")).await;
+    let wrong = refused(&World::of("[tools]\ndeny = ['a-tool']", "[tools]\nallow = ['b-tool']")).await;
     assert!(wrong[0].starts_with(&format!("{USERS}:2: ")) && wrong[1].starts_with(&format!("{PROJECTS}:2: ")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_project_denies_need_not_be_there() {
+    for (denied, told) in [
+        ("['edit', 'bash', 'x', 'y']", Some("3: no tool named `bash` (and 2 more), so nothing is denied by that")),
+        ("['bash']", Some("3: no tool named `bash`, so nothing is denied by that")),
+        ("['edit']", None),
+    ] {
+        let world = World::of("", &format!("\n[tools]\ndeny = {denied}"));
+        let app = started(&world, |plugins| plugins).await.unwrap();
+        let note = denied_in_vain(app.realm(), &world.load().unwrap()).map(|note| world.normal(&note));
+        assert_eq!(note, told.map(|told| format!("{PROJECTS}:{told}")));
+        within(app.close()).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_script_that_a_variable_names_is_told_with_it() {
+    let world = World::new().set("TETHER_OFFLINE_SCRIPT", "/nowhere/x");
+    let wrong = refused(&world).await;
+    assert!(wrong[0].starts_with("$TETHER_OFFLINE_SCRIPT: cannot read the replies in /nowhere/x"), "{wrong:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

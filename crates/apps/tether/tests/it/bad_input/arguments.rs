@@ -32,6 +32,12 @@ fn what_is_no_option_or_no_value_of_one() {
     check(&["run", "--timeout", "1e3", "x"], &["'1e3'"]);
     check(&["run", "--max-depth", "-1", "x"], &["'-1'"]);
     check(&["run", "--max-depth", "4294967296", "x"], &["4294967296"]);
+    let most = "not a whole number in digits: it is at least 0 and at most 18446744073709551615";
+    for value in ["abc", "-1", "1e3"] {
+        check(&["run", "--max-children", value, "x"], &[&format!("'{value}' for '--max-children <N>': {most}")]);
+    }
+    check(&["run", "--max-depth", "4294967296", "x"], &["at most 4294967295"]);
+    check(&["run", "--budget-tokens", "0", "x"], &["at least 1"]);
     check(&["run", "--json", "--json", "x"], &["'--json'", "multiple times"]);
 }
 
@@ -129,10 +135,16 @@ fn the_workspace_of_a_session_that_is_gone() {
 #[test]
 fn help_and_version_are_answers() {
     let world = World::new();
-    for args in [&["--help"][..], &["run", "--help"], &["sessions", "--help"], &["policy", "explain", "-h"], &["-V"]] {
+    for args in [&["--help"][..], &["run", "--help"], &["sessions", "--help"], &["-V"]] {
         let ran = world.tether(args).ended(0);
         assert_eq!(ran.stderr, "", "{args:?}");
         assert!(ran.stdout.contains("tether"), "{args:?}: {}", ran.stdout);
+    }
+    for command in ["sessions list", "sessions show", "sessions tree", "policy explain", "policy audit", "config show"]
+    {
+        let args: Vec<_> = command.split(' ').chain(["--help"]).collect();
+        let ran = world.tether(&args).ended(0);
+        assert!(ran.stdout.contains(&format!("Examples:\n  tether {command}")), "{}", ran.stdout);
     }
     // Without a command, the help is what is wrong.
     for args in [&[][..], &["sessions"], &["policy"]] {

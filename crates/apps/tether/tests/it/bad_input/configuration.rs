@@ -1,5 +1,7 @@
 use std::os::unix::fs::symlink;
 
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+
 use super::check_refused;
 use crate::run::world::World;
 
@@ -148,5 +150,40 @@ fn a_file_of_replies_that_is_wrong() {
     }
     let world = World::new();
     world.config("[offline]\nscript = '/nonexistent'");
-    check_refused(&world, world.command(&["run", "say hi"]), b"", 2, &["/nonexistent"]);
+    check_refused(
+        &world,
+        world.command(&["run", "say hi"]),
+        b"",
+        2,
+        &["config.toml:2: `offline.script`: ", "/nonexistent"],
+    );
+}
+
+#[test]
+fn a_pipe_that_nobody_writes_is_not_waited_for() {
+    let world = World::new();
+    let pipe = world.path("pipe");
+    mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    let path = pipe.to_str().unwrap();
+    // Its files are not compared: that would wait for the pipe.
+    for (args, variable) in [(&["--env-file", path][..], None), (&[], Some("TETHER_OFFLINE_SCRIPT"))] {
+        let mut command = world.command(&[&["run", "say hi"], args].concat());
+        command.envs(variable.map(|name| (name, path)));
+        let told = crate::run::process::Ran::of(command).refused(2);
+        assert!(told.contains(path) && told.contains("not a regular file"), "{told}");
+        assert!(world.kept().is_empty());
+    }
+}
+
+#[test]
+fn paths_that_cannot_be_protected() {
+    let many = format!("[sandbox]\nprotected = [\n{}]", "'a',\n".repeat(300));
+    check(PROJECTS, many, &["config.toml:131: ", "300 paths", "at most 128"]);
+    check(PROJECTS, "[sandbox]\nprotected = [\"a\\u0000\"]", &["config.toml:2: ", "NUL"]);
+    check(PROJECTS, format!("[sandbox]\nprotected = ['{}']", "a".repeat(256)), &["config.toml:2: ", "256 bytes"]);
+    // As many as can be work.
+    let world = World::new();
+    world.write(PROJECTS, format!("[sandbox]\nprotected = [{}]", "'a',".repeat(128)));
+    let ran = world.tether(&["run", "--sandbox", "workspace-write", "write a x; write b x"]).ended(0);
+    assert!(world.path("area/root/b").exists() && !world.path("area/root/a").exists(), "{}", ran.stdout);
 }

@@ -10,21 +10,22 @@ use crate::run::world::World;
 fn a_home_that_cannot_be_one() {
     let world = World::new();
     let file = world.write("area/file", "x");
-    let mut homes = vec![file.clone(), file.join("below"), "/proc/nowhere".into(), "/dev/null".into()];
+    let mut homes =
+        vec![(file.clone(), 2), (file.join("below"), 2), ("/proc/nowhere".into(), 1), ("/dev/null".into(), 2)];
     let locked = world.path("locked");
     fs::create_dir(&locked).unwrap();
     fs::set_permissions(&locked, fs::Permissions::from_mode(0o500)).unwrap();
     if fs::create_dir(locked.join("probe")).is_err() {
-        homes.push(locked);
+        homes.push((locked, 1));
     }
-    for home in homes {
+    for (home, status) in homes {
         for json in [false, true] {
             let mut command = world.command(&["run", "say hi"]);
             command.env("TETHER_HOME", &home);
             if json {
                 command.arg("--json");
             }
-            check_refused(&world, command, b"", 1, &[home.to_str().unwrap()]);
+            check_refused(&world, command, b"", status, &[home.to_str().unwrap()]);
         }
     }
 }

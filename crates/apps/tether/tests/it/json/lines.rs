@@ -34,3 +34,21 @@ fn a_line_is_there_as_soon_as_it_happened() {
     running.line_with("\"tool/result\"");
     running.kill();
 }
+
+#[test]
+fn a_session_that_was_shown_has_a_result() {
+    // More links than a fence can hold are found once the session is open.
+    let world = World::new();
+    std::fs::create_dir_all(world.path("area/root/.git/hooks")).unwrap();
+    for at in 0..300 {
+        let hook = world.path(format!("area/root/.git/hooks/h{at}"));
+        std::os::unix::fs::symlink(format!("../../scripts/{at}"), hook).unwrap();
+    }
+    let ran = world.tether(&["run", "--json", "say hi"]).ended(1);
+    assert!(ran.complaint("paths are to be protected").contains("at most 256"), "{}", ran.stderr);
+    let lines = ran.json();
+    let [session, result] = &lines[..] else { panic!("{}", ran.stdout) };
+    assert_eq!((&session["type"], &result["type"]), (&"session".into(), &"result".into()));
+    assert_eq!((&result["session"], &result["stopReason"]), (&session["id"], &"error".into()));
+    assert!(world.kept().is_empty(), "{:?}", world.kept());
+}

@@ -1,5 +1,7 @@
 //! `tether policy audit` on logs that the program wrote and somebody changed.
 
+mod approval;
+mod children;
 mod creation;
 mod descriptors;
 mod forge;

@@ -161,6 +161,7 @@ pub(crate) fn descriptor(label: &str) -> Descriptor {
         model: None,
         persona: None,
         tool_filter: None,
+        max_depth: None,
         approval: None,
     }
 }

@@ -51,6 +51,22 @@ fn a_pipe_among_the_logs_holds_up_nobody() {
 }
 
 #[test]
+fn other_names_of_tethers_own_files_are_tethers_own() {
+    let world = World::new();
+    world.write("config/tether/.env", "OPENAI_API_KEY=sk-secret\n");
+    world.config("# sk-configured\n");
+    for (own, name) in [(".env", "keys"), ("config.toml", "settings")] {
+        std::fs::hard_link(world.path("config/tether").join(own), world.root().join(name)).unwrap();
+    }
+    for mode in ["read-only", "workspace-write"] {
+        let args = ["run", "--model", "offline/script", "--sandbox", mode, "read keys; read settings"];
+        let ran = world.tether(&args).ended(0);
+        assert_eq!(ran.stdout.matches("sandbox denied").count(), 2, "{}", ran.stdout);
+        assert!(world.logs().values().all(|log| !log.text().contains("sk-")), "{}", ran.stdout);
+    }
+}
+
+#[test]
 fn what_is_tethers_own_is_nobodys_to_read_or_write() {
     let world = World::new();
     world.write("config/tether/.env", "OPENAI_API_KEY=sk-secret\n");

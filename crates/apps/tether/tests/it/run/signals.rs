@@ -37,7 +37,7 @@ fn check_saved(world: &World, id: &str) {
 
 #[test]
 fn the_first_ctrl_c_cancels_and_saves() {
-    for signal in [Signal::INT, Signal::TERM] {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let world = World::new();
         let (running, id) = hanging(&world, &[]);
         running.signal(signal);
@@ -81,6 +81,53 @@ fn ctrl_c_while_the_task_has_not_begun_is_not_lost() {
     }
 }
 
+/// Waits until a process hears a signal, as the system tells it: by a mask in its status.
+fn until_heard(running: &Running, mask: &str, signal: Signal) {
+    let begun = Instant::now();
+    loop {
+        let status = fs::read_to_string(format!("/proc/{}/status", running.pid())).unwrap();
+        let bits = status.lines().find_map(|line| line.strip_prefix(mask)).unwrap();
+        if u64::from_str_radix(bits.trim(), 16).unwrap() & (1 << (signal.as_raw() - 1)) != 0 {
+            return;
+        }
+        assert!(begun.elapsed() < DEADLINE, "it does not listen");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_slow_start_obeys_the_first_signal() {
+    // As many replies as a file may hold: reading them takes a while.
+    let replies = "{\"prompt\": \"a\", \"text\": \"b\"}\n".repeat(500_000);
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let world = World::new();
+        let path = world.write("replies.jsonl", &replies);
+        let mut command = world.command(&["run", "--json", "hang"]);
+        command.env("TETHER_OFFLINE_SCRIPT", path);
+        let running = Running::start(command);
+        until_heard(&running, "SigCgt:", signal);
+        running.signal(signal);
+        let ran = running.finish().ended(130);
+        assert_eq!((&*ran.stdout, &*ran.stderr), ("", "tether: interrupted before the task began\n"));
+        assert!(!world.path("home").exists(), "nothing is left");
+    }
+}
+
+#[test]
+fn a_terminal_that_goes_away_does_not_end_what_ignores_that() {
+    let world = World::new();
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", "trap '' HUP; exec \"$0\" run --json hang", env!("CARGO_BIN_EXE_tether")]);
+    world.surround(&mut command);
+    let mut running = Running::start(command);
+    running.line_with("\"turn/start\"");
+    until_heard(&running, "SigIgn:", Signal::HUP);
+    running.signal(Signal::HUP);
+    running.signal(Signal::TERM);
+    let ran = running.finish().ended(130);
+    assert_eq!(ran.json().pop().unwrap()["type"], "result", "it was the first that counted");
+}
+
 #[test]
 fn ctrl_c_at_any_time_before_the_end() {
     // From the first line on, when the model has not been asked and the turn may not have begun.
@@ -96,7 +143,8 @@ fn ctrl_c_at_any_time_before_the_end() {
         running.signal(Signal::INT);
         let ran = running.finish().ended(130);
         check_whole(&world, &ran);
-        let log = world.logs().into_values().next().unwrap();
+        // It came before the agent could be seen, and nothing is left.
+        let Some(log) = world.logs().into_values().next() else { continue };
         match log.all("turn/start").len() {
             // It came before the turn: the task was accepted, and waits.
             0 => assert_eq!(log.all("inbox/accepted").len(), 1),

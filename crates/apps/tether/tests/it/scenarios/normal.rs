@@ -5,24 +5,27 @@ use std::collections::BTreeMap;
 use crate::run::logs::Log;
 use crate::run::world::World;
 
-/// Sessions in the order in which a reader meets them: the first run's and then its children, each with its own.
+/// Sessions in the order in which a reader meets them: step by step, those of a run before their children, each with its
+/// own. A name is for good, also where the log is removed.
+#[derive(Default)]
 pub(super) struct Names(Vec<String>);
 
 impl Names {
-    pub(super) fn of(logs: &BTreeMap<String, Log>) -> Self {
-        let mut names = Self(Vec::new());
+    /// Names the sessions that are new.
+    pub(super) fn meet(&mut self, logs: &BTreeMap<String, Log>) {
         // Ids sort by the time they were minted.
         for (id, log) in logs {
             if log.header()["parentSession"].is_null() {
-                names.add(id, logs);
+                self.add(id, logs);
             }
         }
-        assert_eq!(names.0.len(), logs.len(), "a child without its parent");
-        names
+        assert!(logs.keys().all(|id| self.0.contains(id)), "a child without its parent");
     }
 
     fn add(&mut self, id: &str, logs: &BTreeMap<String, Log>) {
-        self.0.push(id.to_owned());
+        if !self.0.iter().any(|known| known == id) {
+            self.0.push(id.to_owned());
+        }
         let children = logs.iter().filter(|(_, log)| log.header()["parentSession"] == id);
         let mut children: Vec<&String> = children.map(|(child, _)| child).collect();
         // As the parent tells of them, which is the order in which it asked for them.
@@ -37,7 +40,8 @@ impl Names {
 
     /// Ids in the place of `$1`, `$2`…
     pub(super) fn fill_in(&self, arg: &str) -> String {
-        let numbered = self.0.iter().enumerate();
+        // `$12` is not `$1` and a 2.
+        let numbered = self.0.iter().enumerate().rev();
         numbered.fold(arg.to_owned(), |arg, (at, id)| arg.replace(&format!("${}", at + 1), id))
     }
 
@@ -61,12 +65,14 @@ impl Names {
 type Sort = fn(char) -> bool;
 
 /// What stands behind these words is not the same twice.
-const MOMENTS: [(&str, &str, Sort); 6] = [
+const MOMENTS: [(&str, &str, Sort); 8] = [
     ("\"createdAt\":", "<time>", |c| c.is_ascii_digit()),
     ("\"time\":", "<time>", |c| c.is_ascii_digit()),
     ("Date: ", "<date>", |c| c.is_ascii_digit() || c == '-'),
     ("process ", "<pid>", |c| c.is_ascii_digit()),
     (".torn-", "<time>", |c| c.is_ascii_digit()),
+    ("> · ", "<time> ", |c| c.is_ascii_digit() || "-: ".contains(c)),
+    (" was killed after ", "<time>", |c| c.is_ascii_digit()),
     ("started ", "<time>", |c| c.is_ascii_digit() || "-: ".contains(c)),
 ];
 

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::log::{Gap, Shown};
 use super::normal::Names;
 use crate::run::logs::{Event, Log};
 use crate::run::world::World;
@@ -31,6 +32,24 @@ impl Outcome {
         self.block("printed", stdout.lines());
     }
 
+    /// Of JSON lines, those of some types.
+    pub(super) fn ended_with_lines(&mut self, status: i32, stdout: &str, types: &[String]) {
+        self.line(&format!("exit status {status}"));
+        let kind = |line: &str| {
+            let line: Value = serde_json::from_str(line).expect(line);
+            line["type"].as_str().unwrap().to_owned()
+        };
+        let lines = stdout.lines().filter(|line| types.contains(&kind(line)));
+        self.block(&format!("printed, of types {}", types.join(", ")), lines);
+    }
+
+    /// What was done without `tether`.
+    pub(super) fn changed<'a>(&mut self, what: &str, lines: impl IntoIterator<Item = &'a str>) {
+        self.line(&format!("# {what}"));
+        lines.into_iter().for_each(|line| self.line(&format!("  {line}")));
+        self.line("");
+    }
+
     pub(super) fn told(&mut self, stderr: &str, any_order: bool) {
         let mut lines: Vec<&str> = stderr.lines().collect();
         if any_order {
@@ -45,35 +64,54 @@ impl Outcome {
         self.line("");
     }
 
-    /// Every file below a directory of the world.
-    pub(super) fn files(&mut self, below: &str, world: &World, names: &Names) {
-        let files = world.files(below);
-        let told = files.iter().map(|(path, content)| {
-            let path = path.display();
-            match (below, world.path(below).join(path.to_string()).is_dir()) {
-                (_, true) => format!("{path}/"),
-                // The logs follow.
-                ("home", false) => path.to_string(),
-                (_, false) => format!("{path} {:?}", String::from_utf8_lossy(content)),
-            }
-        });
-        let mut told: Vec<String> = told.map(|line| names.normal(&line, world)).collect();
-        told.sort();
-        self.block(&format!("files of {below}"), told.iter().map(String::as_str));
+    /// Every file below directories of the world.
+    pub(super) fn files<const N: usize>(&mut self, directories: [&str; N], world: &World, names: &Names) {
+        for below in directories {
+            let files = world.files(below);
+            let told = files.iter().map(|(path, content)| {
+                let path = path.display();
+                match (below, world.path(below).join(path.to_string()).is_dir()) {
+                    (_, true) => format!("{path}/"),
+                    // The logs follow.
+                    ("home", false) => path.to_string(),
+                    (_, false) => format!("{path} {:?}", String::from_utf8_lossy(content)),
+                }
+            });
+            let mut told: Vec<String> = told.map(|line| names.normal(&line, world)).collect();
+            told.sort();
+            let none = if told.is_empty() { "none" } else { "" };
+            self.line(&format!("files of {below}: {none}{}", told.join(", ")));
+        }
         self.line("");
     }
 
-    pub(super) fn log(&mut self, id: &str, log: &Log, whole_requests: bool) {
+    pub(super) fn log(&mut self, id: &str, log: &Log, shown: &Shown<'_>, whole_requests: bool) {
         self.line(&format!("log of {id}"));
         self.line(&format!("  {}", log.header_line()));
-        for event in log.events() {
-            let Event { seq, tag, data, .. } = &event;
+        let events = log.events();
+        let mut gap = Gap::default();
+        for Event { seq, tag, data, .. } in &events {
+            let is_shown = shown.has(tag);
+            if is_shown {
+                self.gap(&mut gap);
+            }
             match *tag {
-                "request/header" => self.request(*seq, data, whole_requests),
-                _ => self.line(&format!("  {seq} {tag} {data}")),
+                "request/header" if is_shown || whole_requests => {
+                    self.gap(&mut gap);
+                    self.request(*seq, data, whole_requests);
+                }
+                _ if is_shown => self.line(&format!("  {seq} {tag} {data}")),
+                _ => gap.add(*seq, tag),
             }
         }
+        self.gap(&mut gap);
         self.line("");
+    }
+
+    fn gap(&mut self, gap: &mut Gap<'_>) {
+        if let Some(line) = gap.take() {
+            self.line(&format!("  {line}"));
+        }
     }
 
     pub(super) fn text(&self) -> &str {
@@ -105,12 +143,16 @@ impl Outcome {
 
     fn block<'a>(&mut self, name: &str, lines: impl IntoIterator<Item = &'a str>) {
         let indent = name.len() - name.trim_start().len() + 2;
-        let mut lines = lines.into_iter().peekable();
-        if lines.peek().is_none() {
-            return self.line(&format!("{name}: nothing"));
+        let lines: Vec<&str> = lines.into_iter().collect();
+        match lines[..] {
+            // What is not there takes no line.
+            [] => {}
+            [only] => self.line(&format!("{name}: {only}")),
+            _ => {
+                self.line(&format!("{name}:"));
+                lines.iter().for_each(|line| self.line(&format!("{:indent$}{line}", "")));
+            }
         }
-        self.line(&format!("{name}:"));
-        lines.for_each(|line| self.line(&format!("{:indent$}{line}", "")));
     }
 
     fn line(&mut self, line: &str) {

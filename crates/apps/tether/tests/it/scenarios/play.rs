@@ -4,18 +4,26 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use super::log::Shown;
 use super::normal::Names;
 use super::outcome::Outcome;
+use super::promises::Promise;
 use crate::run::process::Ran;
 use crate::run::terminal::say_yes;
 use crate::run::world::World;
+
+/// So much can be read at once, and a promise that takes more to show is not shown but buried.
+const PAGE: usize = 60;
 
 /// What is in `scenario.toml`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Scenario {
     /// What it shows.
-    about: String,
+    pub(super) about: String,
+    /// The promises that it shows, and that it would show broken.
+    #[serde(default)]
+    pub(super) promises: Vec<Promise>,
     /// The user's configuration.
     #[serde(default)]
     config: String,
@@ -24,16 +32,34 @@ pub(super) struct Scenario {
     files: BTreeMap<String, String>,
     /// The lines of `offline/file`.
     script: Option<String>,
+    /// Types of events that are pinned whole beside those about policy, by session: `$1`, or `all`.
+    #[serde(default)]
+    events: BTreeMap<String, Vec<String>>,
+    /// Whether every event is pinned whole.
+    #[serde(default)]
+    whole_logs: bool,
     /// Whether requests are pinned word for word. Elsewhere they are numbered.
     #[serde(default)]
     whole_requests: bool,
+    /// Why its outcome is longer than a page.
+    longer: Option<String>,
     step: Vec<Step>,
+}
+
+/// What is done, one after the other.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Step {
+    Run(Run),
+    Configure(Configure),
+    Remove(Remove),
+    Replace(Replace),
 }
 
 /// One command.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Step {
+struct Run {
     /// Its arguments; `$1` is the first session, `$2` the second, in the order in which the outcome names them.
     args: Vec<String>,
     #[serde(default)]
@@ -44,16 +70,38 @@ struct Step {
     /// Agents run side by side, and the order in which they report is not said.
     #[serde(default)]
     siblings: bool,
+    /// It prints JSON, and these types of lines are told.
+    #[serde(default)]
+    lines: Vec<String>,
+}
+
+/// The user writes another configuration.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Configure {
+    config: String,
+}
+
+/// A file is removed, by its path below everything.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Remove {
+    remove: String,
+}
+
+/// Somebody forges a file: what it has there once becomes something else.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Replace {
+    replace: String,
+    what: String,
+    by: String,
 }
 
 impl Scenario {
     pub(super) fn read(path: &Path) -> Self {
         let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         toml::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-    }
-
-    pub(super) fn about(&self) -> &str {
-        &self.about
     }
 
     /// Runs every step in a world of its own, and tells what came of it.
@@ -66,32 +114,90 @@ impl Scenario {
         if let Some(script) = &self.script {
             world.write("script.jsonl", script);
         }
-        let mut outcome = Outcome::default();
+        let (mut outcome, mut names) = (Outcome::default(), Names::default());
         for step in &self.step {
-            let named = Names::of(&world.logs());
-            let args: Vec<String> = step.args.iter().map(|arg| named.fill_in(arg)).collect();
-            let mut command = world.command(&args);
-            if self.script.is_some() {
-                command.env("TETHER_OFFLINE_SCRIPT", world.path("script.jsonl"));
-            }
-            outcome.ran(&step.args);
-            if step.terminal {
-                let sat = say_yes(command);
-                outcome.ended(sat.status, &sat.stdout);
-                outcome.asked(&sat.questions);
-            } else {
-                let ran = Ran::fed(command, step.stdin.as_str());
-                outcome.ended(ran.status, &ran.stdout);
-                outcome.told(&ran.stderr, step.siblings);
+            names.meet(&world.logs());
+            match step {
+                Step::Run(run) => self.run(run, &world, &names, &mut outcome),
+                Step::Configure(Configure { config }) => {
+                    world.config(config);
+                    outcome.changed("the configuration is now", config.trim().lines());
+                }
+                Step::Remove(Remove { remove }) => {
+                    fs::remove_file(world.path(names.fill_in(remove))).unwrap();
+                    outcome.changed(&format!("{remove} is removed"), []);
+                }
+                Step::Replace(Replace { replace, what, by }) => {
+                    let path = world.path(names.fill_in(replace));
+                    let text = fs::read_to_string(&path).unwrap();
+                    assert_eq!(text.matches(what).count(), 1, "`{what}` in {text}");
+                    fs::write(path, text.replace(what, by)).unwrap();
+                    outcome.changed(&format!("in {replace}, this becomes that"), [what.as_str(), by]);
+                }
             }
         }
         let logs = world.logs();
-        let names = Names::of(&logs);
-        outcome.files("area", &world, &names);
-        outcome.files("home", &world, &names);
-        for id in names.sessions() {
-            outcome.log(id, &logs[id], self.whole_requests);
+        names.meet(&logs);
+        outcome.files(["area", "home"], &world, &names);
+        for (at, id) in names.sessions().enumerate().filter(|(_, id)| logs.contains_key(*id)) {
+            outcome.log(id, &logs[id], &self.shown(at + 1), self.whole_requests);
         }
         names.normal(outcome.text(), &world)
     }
+
+    /// What is told of a session, counted from 1.
+    fn shown(&self, session: usize) -> Shown<'_> {
+        if self.whole_logs {
+            return Shown::Everything;
+        }
+        let keys = [format!("${session}"), "all".to_owned()];
+        Shown::These(keys.iter().filter_map(|key| self.events.get(key)).flatten().map(String::as_str).collect())
+    }
+
+    fn run(&self, run: &Run, world: &World, names: &Names, outcome: &mut Outcome) {
+        let args: Vec<String> = run.args.iter().map(|arg| names.fill_in(arg)).collect();
+        let mut command = world.command(&args);
+        if self.script.is_some() {
+            command.env("TETHER_OFFLINE_SCRIPT", world.path("script.jsonl"));
+        }
+        outcome.ran(&run.args);
+        if run.terminal {
+            let sat = say_yes(command);
+            outcome.ended(sat.status, &sat.stdout);
+            outcome.asked(&sat.questions);
+        } else {
+            let ran = Ran::fed(command, run.stdin.as_str());
+            match run.lines.is_empty() {
+                true => outcome.ended(ran.status, &ran.stdout),
+                false => outcome.ended_with_lines(ran.status, &ran.stdout, &run.lines),
+            }
+            outcome.told(&ran.stderr, run.siblings);
+        }
+    }
+
+    /// An outcome is a page, or it is said why not.
+    #[track_caller]
+    pub(super) fn check_length(&self, outcome: &str) {
+        let lines = outcome.lines().count();
+        match &self.longer {
+            Some(why) => assert!(lines > PAGE && !why.is_empty(), "{lines} lines are a page: take `longer` away"),
+            None => assert!(lines <= PAGE, "{lines} lines, and a page has {PAGE}: split it, or say why in `longer`"),
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "61 lines, and a page has 60")]
+fn more_than_a_page_is_an_error() {
+    scenario("about = ''\nstep = []").check_length(&"line\n".repeat(PAGE + 1));
+}
+
+#[test]
+#[should_panic(expected = "60 lines are a page: take `longer` away")]
+fn an_excuse_for_a_page_is_an_error() {
+    scenario("about = ''\nlonger = 'why'\nstep = []").check_length(&"line\n".repeat(PAGE));
+}
+
+fn scenario(text: &str) -> Scenario {
+    toml::from_str(text).unwrap()
 }

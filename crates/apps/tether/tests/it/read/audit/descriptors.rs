@@ -75,3 +75,24 @@ fn a_child_may_use_no_tool_that_its_parent_could_not() {
         forge.check(&[]);
     }
 }
+
+// D-26, D-71
+#[test]
+fn a_child_is_held_to_its_parents_limit_of_depth() {
+    let forge = Forge::family();
+    let limit = |name: &str, more| forge.events(name, |events| events[2] = descriptor(more));
+    limit("A", json!({ "maxDepth": 3 }));
+    for wider in [json!({}), json!({ "maxDepth": 4 })] {
+        limit("B", wider);
+        forge.check(&[("B", "depth-limit-wider", Some(2))]);
+    }
+    for within in [2, 3] {
+        limit("B", json!({ "maxDepth": within }));
+        forge.check(&[]);
+    }
+    // A child stands within what it is held to, whatever its parent was.
+    limit("B", json!({ "maxDepth": 1 }));
+    forge.check(&[("B", "depth-beyond-limit", Some(2))]);
+    limit("A", json!({}));
+    forge.check(&[("B", "depth-beyond-limit", Some(2))]);
+}

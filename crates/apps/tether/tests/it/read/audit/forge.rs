@@ -35,7 +35,13 @@ impl Forge {
         Self::ran("[sandbox]\ninitial_override = false\n", &["spawn A { spawn B { say hello } }"])
     }
 
-    fn ran(config: &str, args: &[&str]) -> Self {
+    /// A parent whose child worked in the background and was read before the end.
+    pub(super) fn background() -> Self {
+        let read = r#"call job_output {"job":"job-1","wait_ms":60000}"#;
+        Self::ran("", &["--sandbox", "read-only", &format!("spawn A in background {{ say one }}; {read}; say done")])
+    }
+
+    pub(super) fn ran(config: &str, args: &[&str]) -> Self {
         let world = World::new();
         world.config(config);
         world.tether(&[&["run"], args].concat()).ended(0);
@@ -47,6 +53,14 @@ impl Forge {
         let world = World::new();
         let id = world.tether(&["run", "--json", "say one"]).ended(0).id();
         world.tether(&["run", "--resume", &id, "fork A { spawn B { say hello } }"]).ended(0);
+        Self::of(world.path("home/sessions"))
+    }
+
+    /// A parent with a child, and then a fork of it, whose copy names that child.
+    pub(super) fn forked_behind_a_child() -> Self {
+        let world = World::new();
+        let id = world.tether(&["run", "--json", "spawn A { say one }"]).ended(0).id();
+        world.tether(&["run", "--resume", &id, "fork B { say two }"]).ended(0);
         Self::of(world.path("home/sessions"))
     }
 

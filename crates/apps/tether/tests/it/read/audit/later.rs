@@ -93,8 +93,10 @@ fn an_operator_only_narrows() {
     }
     let unswitched = Forge::unswitched();
     let end = unswitched.len("B");
-    unswitched.events("B", |events| events.push(mode("workspace-write", "ancestor")));
+    unswitched.events("B", |events| events.push(mode("read-only", "ancestor")));
     unswitched.check(&[]);
-    unswitched.events("B", |events| events[end as usize] = mode("danger-full-access", "ancestor"));
-    unswitched.check(&[("B", "ancestor-not-narrower", Some(end))]);
+    for wider in ["workspace-write", "danger-full-access"] {
+        unswitched.events("B", |events| events[end as usize] = mode(wider, "ancestor"));
+        unswitched.check(&[("B", "ancestor-not-narrower", Some(end))]);
+    }
 }

@@ -50,8 +50,6 @@ fn an_origin_that_nobody_knows() {
 fn a_capture_beyond_the_parents_log() {
     let forge = Forge::family();
     let end = forge.len("A");
-    forge.header("B", |header| header["parentSeq"] = json!(end));
-    forge.check(&[]);
     for beyond in [end + 1, u64::MAX] {
         forge.header("B", |header| header["parentSeq"] = json!(beyond));
         forge.check(&[("B", "parent-seq-beyond", None)]);
@@ -90,13 +88,15 @@ fn a_lineage_that_goes_in_a_circle() {
     let forge = Forge::family();
     let deeper = forge.id("B").to_owned();
     forge.header("A", |header| header["parentSession"] = json!(deeper));
-    let expected = [("A", "lineage-circle", None), ("A", "depth-wrong", None), ("B", "lineage-circle", None)];
+    let gone = ("TOP", "child-of-another", Some(forge.first("TOP", "tool/result") as u64));
+    let expected = [gone, ("A", "lineage-circle", None), ("A", "depth-wrong", None), ("B", "lineage-circle", None)];
     forge.check(&expected);
     let below = [("B", "lineage-circle", None), ("A", "lineage-circle", None), ("A", "depth-wrong", None)];
     forge.check_below(&[forge.id("B")], &below);
 
     forge.header("B", |header| header["parentSession"] = json!(deeper));
-    forge.check_below(&[&deeper], &[below[0], ("B", "depth-wrong", None), below[2]]);
+    let lost = ("A", "child-of-another", Some(forge.first("A", "tool/result") as u64));
+    forge.check_below(&[&deeper], &[below[0], ("B", "depth-wrong", None), below[2], lost]);
 }
 
 // D-12, D-71

@@ -56,6 +56,15 @@ pub enum OpenError {
         /// How many there are, at least.
         count: usize,
     },
+    /// Git's configuration of the root is spread over more files than are read.
+    #[error(
+        "git's configuration includes more files than are read, {} among them: what they name could not be protected",
+        .first_unread.display()
+    )]
+    TooManyConfigs {
+        /// The first that was not read.
+        first_unread: PathBuf,
+    },
     /// The kernel does not resolve paths beneath a handle, and nothing less will do.
     #[error("this kernel cannot resolve paths beneath a directory (openat2, Linux 5.6): {0}")]
     Unsupported(#[source] io::Error),

@@ -78,9 +78,14 @@ impl Search<'_> {
 
     fn config(&mut self, path: PathBuf) -> Result<(), OpenError> {
         self.led(&path, Sought::File)?;
-        if self.configs.len() < MAX_CONFIGS && !self.configs.contains(&path) {
-            self.configs.push(path);
+        if !path.is_file() || self.configs.contains(&path) {
+            return Ok(());
         }
+        if self.configs.len() == MAX_CONFIGS {
+            // What is not read may name hooks.
+            return Err(OpenError::TooManyConfigs { first_unread: path });
+        }
+        self.configs.push(path);
         Ok(())
     }
 

@@ -97,3 +97,23 @@ fn what_is_protected_is_bounded() {
     assert!(matches!(elsewhere(4096 - 2), Err(OpenError::TooManyProtected { count: 4097 })));
     world.run(async { scope.close().await.unwrap() });
 }
+
+#[test]
+fn no_configuration_is_left_unread() {
+    let world = World::new(Mode::WorkspaceWrite);
+    let scope = world.run(async { context::Scope::root("agent") });
+    // With `.git/config` itself, and hooks that only the last one names.
+    let spread = |files: usize| {
+        let includes = (1..files).map(|n| format!("path = ../i{n}\n")).collect::<String>();
+        std::fs::write(world.at("ws/.git/config"), format!("[include]\n{includes}")).unwrap();
+        for n in 1..files {
+            let hooks = if n + 1 == files { "[core]\nhooksPath = quiet\n" } else { "" };
+            std::fs::write(world.at(&format!("ws/i{n}")), hooks).unwrap();
+        }
+        Fence::open(Workspace::new(world.at("ws")), world.mode.clone(), scope.clone())
+    };
+    assert_eq!(write(&world, &spread(16).unwrap(), "quiet/pre-commit"), How::Denied(Why::Protected));
+    let error = spread(17).err().unwrap();
+    assert!(matches!(&error, OpenError::TooManyConfigs { first_unread } if first_unread.ends_with("i16")), "{error}");
+    world.run(async { scope.close().await.unwrap() });
+}

@@ -7,8 +7,12 @@ use agent::{AgentPublished, AgentRef, AgentSetup};
 use async_trait::async_trait;
 use bundle::Policies;
 use context::{BoxError, Ctx, Scope};
+use llm::Usage;
 use session::TurnReason;
-use subagent::{Budget, BudgetReached, BudgetSpent, Limits, Request, Run, StartError, Subagents};
+use subagent::{
+    Budget, BudgetReached, BudgetSpent, Limits, Request, Run, RunResult, Start, StartError, Started, SubagentProvider,
+    Subagents,
+};
 
 use crate::world::*;
 
@@ -155,6 +159,39 @@ async fn a_tree_that_has_spent_its_tokens_begins_no_step_and_no_child() {
         assert!(matches!(start(&world, &parent, "spawn", "say x").await, Err(spent) if spent.budget == Budget::Tokens));
         assert!(matches!(tell(&parent, "say again").await.reason, TurnReason::Aborted { .. }), "it stays spent");
         assert_eq!(reached.lock().unwrap().len(), 1, "told once");
+        world.app.close().await.unwrap();
+    })
+    .await;
+}
+
+/// Its children have no log here, and say what they cost.
+struct Costly(u64);
+
+#[async_trait]
+impl SubagentProvider for Costly {
+    fn inherits_parent_context(&self) -> bool {
+        false
+    }
+
+    async fn start(&self, _: Start) -> Result<Started, StartError> {
+        let usage = Usage { output_tokens: self.0, ..Usage::default() };
+        Ok(Started::elsewhere(std::future::ready(RunResult { usage, ..RunResult::completed(Vec::new()) })))
+    }
+}
+
+// D-52
+#[tokio::test]
+async fn tokens_of_children_without_a_log_here_count_too() {
+    within(async {
+        let world = limited(Limits { tokens: Some(60), ..Limits::default() }).await;
+        let _costly = world.subagents.register("costly", Arc::new(Costly(30))).unwrap();
+        let parent = world.parent().await;
+        for _ in 0..2 {
+            let run = start(&world, &parent, "costly", "go").await.expect("there are tokens left");
+            run.result().await;
+            run.dispose().await.unwrap();
+        }
+        spent(start(&world, &parent, "costly", "go").await, Budget::Tokens, 60, 60);
         world.app.close().await.unwrap();
     })
     .await;

@@ -78,11 +78,18 @@ pub async fn run(agents: &Agents, start: Start, seed: Seed) -> Result<Started, S
 }
 
 async fn finish(receipt: Receipt, agent: AgentRef, structured: bool) -> RunResult {
-    let session = agent.session().clone();
-    let mut outcome = receipt.outcome().await;
-    if let Some(jobs) = agent.ctx().get::<Jobs>() {
-        outcome = with_jobs(&jobs, &agent, outcome, structured).await;
-    }
+    let outcome = receipt.outcome().await;
+    let outcome = match agent.ctx().get::<Jobs>() {
+        // Boxed, so that a child without any does not hold the room.
+        Some(jobs) if jobs.running(&agent) > 0 || !agent.is_idle() => {
+            Box::pin(with_jobs(jobs, agent.clone(), outcome, structured)).await
+        }
+        Some(_) | None => outcome,
+    };
+    result(agent.session(), outcome, structured)
+}
+
+fn result(session: &Session, outcome: TurnOutcome, structured: bool) -> RunResult {
     let TurnOutcome { reason, output, usage, .. } = outcome;
     let output =
         output.map_or_else(Vec::new, |message| message.content.iter().filter(|part| is_said(part)).cloned().collect());
@@ -94,23 +101,18 @@ async fn finish(receipt: Receipt, agent: AgentRef, structured: bool) -> RunResul
     };
     let ended = RunResult { reason: StopReason::from(&reason), output, structured: None, message, usage, denials };
     match structured {
-        true => with_what_was_handed_in(ended, &session),
+        true => with_what_was_handed_in(ended, session),
         false => ended,
     }
 }
 
 /// Waits for what goes on in the background, and ends what the child does not wait for: its denials count too.
-async fn with_jobs(jobs: &Jobs, agent: &AgentRef, first: TurnOutcome, structured: bool) -> TurnOutcome {
+async fn with_jobs(jobs: Arc<Jobs>, agent: AgentRef, mut outcome: TurnOutcome, structured: bool) -> TurnOutcome {
     let session = agent.session().clone();
     let goes_on =
         move |reason: &TurnReason| *reason == TurnReason::Completed && !(structured && has_handed_in(&session));
-    let has_jobs = jobs.running(agent) > 0 || !agent.is_idle();
-    if !has_jobs {
-        return first;
-    }
-    let mut outcome = first;
     if goes_on(&outcome.reason) {
-        let finished = jobs.finished(agent, move |last| goes_on(&last.reason));
+        let finished = jobs.finished(&agent, move |last| goes_on(&last.reason));
         let was_cancelled = agent.ctx().cancelled().run_until_cancelled(finished).await.is_none();
         outcome = last_turn(agent.session(), outcome);
         if was_cancelled && outcome.reason == TurnReason::Completed {
@@ -118,7 +120,7 @@ async fn with_jobs(jobs: &Jobs, agent: &AgentRef, first: TurnOutcome, structured
             outcome.reason = TurnReason::Aborted { cause: None };
         }
     }
-    jobs.kill_all(agent).await;
+    jobs.kill_all(&agent).await;
     outcome
 }
 

@@ -3,8 +3,10 @@
 use std::any::Any;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
+use std::thread;
 
 use llm::Message;
+use memchr::memchr;
 use serde_json::value::RawValue;
 
 use crate::envelope::Envelope;
@@ -12,6 +14,10 @@ use crate::event::{Head, Record};
 use crate::vocabulary::Kind;
 use crate::{Event, Header, Snapshot, Vocabulary};
 
+/// A longer text is read by several threads, a piece each.
+const LONG: usize = 2 << 20;
+/// At most so many.
+const MOST_PIECES: usize = 4;
 /// How many unknown types are named. One is enough to refuse; a log made of others must not cost the square of them.
 const MOST_FOREIGN: usize = 32;
 
@@ -75,6 +81,23 @@ impl Decoded {
         &self.foreign
     }
 
+    /// Takes the next line.
+    fn add(&mut self, event: serde_json::Result<Event>) -> Result<(), DecodeError> {
+        let expected = self.log.len();
+        // The header is the first line, and lines are counted from 1.
+        let line = usize::try_from(expected).unwrap_or(usize::MAX).saturating_add(2);
+        let event = event.map_err(|source| DecodeError::Damaged { line, source })?;
+        let head = event.head();
+        if head.seq != expected {
+            return Err(DecodeError::Gap { line, found: head.seq, expected });
+        }
+        if head.kind.is_none() && !head.ignorable {
+            self.note_foreign(event.tag());
+        }
+        self.log.push(event);
+        Ok(())
+    }
+
     fn note_foreign(&mut self, tag: &str) {
         if self.foreign.len() < MOST_FOREIGN && !self.foreign.iter().any(|noted| **noted == *tag) {
             self.foreign.push(tag.into());
@@ -89,30 +112,41 @@ impl Vocabulary {
     }
 
     /// Reads a whole log, a line an event. Unknown events are kept byte for byte. Costs one pass over the text, which
-    /// the events then share.
+    /// the events then share; a long one is read by as many threads as there are processors, up to four.
     pub fn decode(&self, text: impl Into<String>) -> Result<Decoded, DecodeError> {
         let text = Arc::new(text.into());
         let mut lines = Lines { text: &text, at: 0 };
         let header = Self::decode_header(&text[lines.next().ok_or(DecodeError::NoHeader)?])?;
+        let pieces = pieces(&text, lines.at, readers(text.len()));
         let mut decoded = Decoded { log: Snapshot::read(Arc::new(header)), foreign: Vec::new() };
-        for (index, range) in lines.enumerate() {
-            let line = index + 2;
-            let event = self.event(&text, range).map_err(|source| DecodeError::Damaged { line, source })?;
-            let (head, expected) = (event.head(), decoded.log.len());
-            if head.seq != expected {
-                return Err(DecodeError::Gap { line, found: head.seq, expected });
+        let (first, later) = pieces.split_first().expect("a text is one piece at least");
+        thread::scope(|scope| {
+            let read = |piece: &Range<usize>| {
+                let events = self.events(&text, piece.clone());
+                thread::Builder::new().spawn_scoped(scope, || events.collect::<Vec<_>>())
+            };
+            let readers: Vec<_> = later.iter().map(read).collect();
+            self.events(&text, first.clone()).try_for_each(|event| decoded.add(event))?;
+            for (piece, reader) in later.iter().zip(readers) {
+                match reader.map(thread::ScopedJoinHandle::join) {
+                    Ok(Ok(events)) => events.into_iter().try_for_each(|event| decoded.add(event))?,
+                    Ok(Err(panic)) => std::panic::resume_unwind(panic),
+                    // There was no thread for it.
+                    Err(_) => self.events(&text, piece.clone()).try_for_each(|event| decoded.add(event))?,
+                }
             }
-            if head.kind.is_none() && !head.ignorable {
-                decoded.note_foreign(event.tag());
-            }
-            decoded.log.push(event);
-        }
-        Ok(decoded)
+            Ok(decoded)
+        })
     }
 
     /// Reads one line of a log, without its newline: for those who look at a part of one.
     pub fn decode_event(&self, line: &str) -> serde_json::Result<Event> {
         self.event(&Arc::new(line.to_owned()), 0..line.len())
+    }
+
+    fn events(&self, text: &Arc<String>, piece: Range<usize>) -> impl Iterator<Item = serde_json::Result<Event>> {
+        let lines = Lines { text: &text[..piece.end], at: piece.start };
+        lines.map(|line| self.event(text, line))
     }
 
     fn event(&self, text: &Arc<String>, line: Range<usize>) -> serde_json::Result<Event> {
@@ -143,6 +177,27 @@ impl Vocabulary {
     }
 }
 
+/// How many threads read `length` bytes.
+fn readers(length: usize) -> usize {
+    let processors = || thread::available_parallelism().map_or(1, usize::from).min(MOST_PIECES);
+    if length < LONG { 1 } else { processors() }
+}
+
+/// What is behind `start`, in `count` pieces of whole lines of about the same length, some of which may be empty.
+fn pieces(text: &str, start: usize, count: usize) -> Vec<Range<usize>> {
+    let length = text.len() - start;
+    let mut pieces = Vec::with_capacity(count);
+    let mut at = start;
+    for piece in 1..count {
+        let about = (start + length / count * piece).max(at);
+        let newline = memchr(b'\n', &text.as_bytes()[about..]);
+        let end = newline.map_or(text.len(), |newline| about + newline + 1);
+        pieces.push(std::mem::replace(&mut at, end)..end);
+    }
+    pieces.push(at..text.len());
+    pieces
+}
+
 /// Ranges of the lines of a text, without their newlines.
 struct Lines<'a> {
     text: &'a str,
@@ -156,7 +211,7 @@ impl Iterator for Lines<'_> {
         if rest.is_empty() {
             return None;
         }
-        let length = rest.find('\n').unwrap_or(rest.len());
+        let length = memchr(b'\n', rest.as_bytes()).unwrap_or(rest.len());
         let line = self.at..self.at + length;
         self.at = (line.end + 1).min(self.text.len());
         Some(line)
@@ -234,5 +289,32 @@ impl Record for Unknown {
 
     fn write(&self, line: &mut Vec<u8>) {
         line.extend_from_slice(self.text[self.line.clone()].as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// However long the lines are, and whether or not the last one ends.
+        #[test]
+        fn pieces_are_whole_lines(text in "([a-ü]{0,9}\n){0,12}[a-ü]{0,3}", start in 0usize..3, count in 1usize..6) {
+            let start = text.match_indices('\n').nth(start).map_or(0, |(at, _)| at + 1);
+            let pieces = pieces(&text, start, count);
+            prop_assert_eq!(pieces.len(), count);
+            let lines = |from, to| Lines { text: &text[..to], at: from };
+            let whole: Vec<_> = lines(start, text.len()).collect();
+            let apart: Vec<_> = pieces.iter().flat_map(|piece| lines(piece.start, piece.end)).collect();
+            prop_assert_eq!(apart, whole);
+        }
+    }
+
+    #[test]
+    fn only_a_long_text_is_read_by_several() {
+        assert_eq!(readers(LONG - 1), 1);
+        assert!((1..=MOST_PIECES).contains(&readers(LONG)));
     }
 }

@@ -3,11 +3,17 @@
 #[cfg(test)]
 pub(crate) mod fake;
 mod folder;
+mod lease;
 
 use std::any::Any;
 use std::io;
+use std::panic::resume_unwind;
+use std::thread;
 
 pub(crate) use folder::Folder;
+
+/// From so many bytes on, two threads read.
+const MANY: usize = 2 << 20;
 
 /// One directory.
 pub(crate) trait Disk: Send + Sync {
@@ -35,6 +41,9 @@ pub(crate) trait Disk: Send + Sync {
     /// The OS lock on a file, made if it is not there, and with this process's id in it.
     fn lease(&self, name: &str) -> io::Result<Leased>;
 
+    /// Keeps nothing ready for the next lease any more.
+    fn close(&self) {}
+
     /// The process whose id is in a lock file, if it lives. Does not touch the lock.
     fn holder(&self, name: &str) -> Option<u32>;
 }
@@ -53,7 +62,7 @@ pub(crate) enum How {
 }
 
 /// An open file.
-pub(crate) trait Blob: Any + Send {
+pub(crate) trait Blob: Any + Send + Sync {
     /// What it was when it was opened.
     fn as_opened(&self) -> Stat;
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize>;
@@ -119,11 +128,35 @@ impl dyn Blob + '_ {
         Ok(())
     }
 
-    /// At most `len` bytes from `offset` on; fewer only where the file ends.
+    /// At most `len` bytes from `offset` on; fewer only where the file ends. The second half of many is read by a thread
+    /// of its own: most of what it costs is fresh memory.
     pub(crate) fn read_from(&self, offset: u64, len: usize) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; len];
+        let (first, second) = bytes.split_at_mut(if len < MANY { len } else { len / 2 });
+        let middle = offset + first.len() as u64;
+        let (begin, end) = thread::scope(|scope| {
+            let reader = match second.is_empty() {
+                true => None,
+                false => thread::Builder::new().spawn_scoped(scope, || self.fill(second, middle)).ok(),
+            };
+            let begin = self.fill(first, offset);
+            (begin, reader.map(|reader| reader.join().unwrap_or_else(|panic| resume_unwind(panic))))
+        });
+        let (begin, end) = (begin?, end.transpose()?);
+        let half = first.len();
+        let filled = match end {
+            _ if begin < half => begin,
+            Some(end) => half + end,
+            None => half + self.fill(&mut bytes[half..], middle)?,
+        };
+        bytes.truncate(filled);
+        Ok(bytes)
+    }
+
+    /// How many bytes there were.
+    fn fill(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
         let mut filled = 0;
-        while filled < len {
+        while filled < bytes.len() {
             match self.read_at(&mut bytes[filled..], offset + filled as u64) {
                 Ok(0) => break,
                 Ok(count) => filled += count,
@@ -131,7 +164,6 @@ impl dyn Blob + '_ {
                 Err(error) => return Err(error),
             }
         }
-        bytes.truncate(filled);
-        Ok(bytes)
+        Ok(filled)
     }
 }

@@ -6,6 +6,8 @@
 //! - A log appears with its whole first batch or not at all: it is written as `<id>.jsonl.new`, synced, and renamed.
 //! - A flush is one `fdatasync`; all that wait for the same session while one runs share the next. What failed is
 //!   written again by the next flush, from the last place that is known to be on stable storage.
+//! - A lock file that is let go of is kept, locked, as `spare-<pid>.lock` and renamed for the next session: while a disk is
+//!   being synced, making a file costs more than anything else here. One a process, until its store is closed.
 //! - Nothing is kept open for an idle session but its lock. A few files, those used last, stay open from batch to batch.
 //! - The seed of a fork is copied from its parent's file, if that is certain to hold it; otherwise it is written.
 //! - Opening a log for writing puts a torn tail aside as `<id>.jsonl.torn-<time>`. Damage before it is refused, with

@@ -12,6 +12,7 @@ pub(crate) struct Names {
 
 const LOG: &str = ".jsonl";
 const LOCK: &str = ".lock";
+const SPARE: &str = "spare-";
 
 impl Names {
     pub(crate) fn new(folder: Arc<Path>, id: SessionId) -> Self {
@@ -31,6 +32,17 @@ impl Names {
     /// The session whose lock has this name.
     pub(crate) fn id_of_lock(name: &str) -> Option<SessionId> {
         name.strip_suffix(LOCK)?.parse().ok()
+    }
+
+    /// The lock that a process keeps for its next session.
+    pub(crate) fn spare(process: u32) -> String {
+        format!("{SPARE}{process}{LOCK}")
+    }
+
+    /// Whether some process would keep a lock under this name.
+    pub(crate) fn is_spare(name: &str) -> bool {
+        let process = name.strip_prefix(SPARE).and_then(|name| name.strip_suffix(LOCK));
+        process.is_some_and(|process| process.parse::<u32>().is_ok())
     }
 
     pub(crate) fn id(&self) -> SessionId {

@@ -52,6 +52,7 @@ impl JsonlStore {
     /// them lets go of them.
     pub async fn close(&self) {
         self.0.pool.close().await;
+        self.0.disk.close();
     }
 
     /// Keeps one of the threads busy.
@@ -74,8 +75,8 @@ impl JsonlStore {
 #[async_trait]
 impl SessionStore for JsonlStore {
     async fn create(&self, session: &Session) -> Result<(), CreateError> {
-        let id = session.id();
-        let kept = self.run(move |inner| inner.create(id)).await??;
+        // Here, and not on a thread of its own: like letting go, it waits for no disk.
+        let kept = self.0.create(session.id())?;
         Ok(session.attach(Arc::new(kept))?)
     }
 

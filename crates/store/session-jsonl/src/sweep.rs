@@ -18,6 +18,10 @@ pub(crate) fn sweep(disk: &dyn Disk, names: impl Fn(SessionId) -> Names) {
         let modified = disk.open(&names.lock(), How::Read).map(|lock| lock.as_opened().modified);
         has_no_log(disk, names) && modified.is_ok_and(|at| Duration::from_millis(at) + YOUNG < now)
     });
+    // Nobody can hold up a process that lives: it has locked its own before it called it so.
+    for spare in all.iter().filter(|name| Names::is_spare(name)) {
+        drop(disk.lease(spare));
+    }
     for orphan in orphans {
         // Dropping the lease removes the lock.
         let Ok(Leased::Mine(_lease)) = disk.lease(&orphan.lock()) else { continue };

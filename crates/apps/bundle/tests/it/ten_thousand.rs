@@ -105,6 +105,7 @@ async fn in_a_process_of_their_own() {
     let after = Has::now();
     assert_eq!(before.files, after.files, "open files");
     spawning.app.close().await;
+    disk.store.close().await;
     let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let (logs, others): (Vec<_>, Vec<_>) = names.partition(|name| name.ends_with(".jsonl"));
     assert_eq!((logs.len(), others), (DURABLE + 10 + 2, Vec::new()), "a log a session, and nothing else");

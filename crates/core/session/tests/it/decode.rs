@@ -310,3 +310,36 @@ fn ids_are_taken_in_one_form_only() {
     let long = "x".repeat(100_000).parse::<SessionId>().unwrap_err().to_string();
     assert!(long.len() < 200, "what was wrong is quoted in part");
 }
+
+/// Long enough to be read by several threads: whoever reads what, the first thing that is wrong is named.
+#[test]
+fn a_long_log_is_read_like_a_short_one() {
+    let line = |seq: usize| format!(r#"{{"seq":{seq},"time":1,"type":"turn/start","data":{{"turn":{seq}}}}}"#);
+    let lines: Vec<String> = (0..80_000).map(line).collect();
+    let with = |changes: &[(usize, &str)]| {
+        let mut lines = lines.clone();
+        changes.iter().for_each(|(at, line)| lines[*at] = (*line).to_owned());
+        log(&lines.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let sound = with(&[]);
+    assert!(sound.len() > 4 << 20);
+    assert_eq!(text(decode(&sound).log()), sound);
+    assert_eq!(decode(&sound).log().latest::<TurnStart>(), Some(&TurnStart { turn: 79_999 }));
+
+    let foreign = with(&[
+        (7, r#"{"seq":7,"time":1,"type":"a/first","data":{}}"#),
+        (70_000, r#"{"seq":70000,"time":1,"type":"a/last","data":{}}"#),
+    ]);
+    assert_eq!(decode(&foreign).foreign(), ["a/first".into(), "a/last".into()]);
+    let twice = line(9);
+    for at in [3, 39_998, 79_999] {
+        match refused(&with(&[(at, "{"), (79_999, "{")])) {
+            DecodeError::Damaged { line, .. } => assert_eq!(line, at + 2),
+            other => panic!("{other}"),
+        }
+        match refused(&with(&[(at, &twice), (79_999, if at == 79_999 { &twice } else { "{" })])) {
+            DecodeError::Gap { line, found: 9, expected } => assert_eq!((line, expected), (at + 2, at as u64)),
+            other => panic!("{other}"),
+        }
+    }
+}

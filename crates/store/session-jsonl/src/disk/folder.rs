@@ -1,5 +1,5 @@
 use std::any::Any;
-use std::fs::{DirBuilder, File, TryLockError};
+use std::fs::{DirBuilder, File};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, FileExt};
@@ -11,38 +11,31 @@ use rustix::fs::{openat, renameat, renameat_with, statat, unlinkat};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
+use super::lease::{self, Spare};
 use super::{Blob, Disk, How, Leased, Stat};
 
 /// A real directory, held open once it has been found.
 pub(crate) struct Folder {
     path: PathBuf,
     handle: RwLock<Option<Arc<OwnedFd>>>,
+    spare: Arc<Spare>,
 }
 
 /// A real file.
-struct OpenFile {
-    file: File,
+pub(super) struct OpenFile {
+    pub(super) file: File,
     as_opened: Stat,
 }
 
-/// A lock on a real file.
-struct OsLease {
-    folder: Arc<OwnedFd>,
-    name: String,
-    file: OpenFile,
-}
-
-/// Enough for an unlucky race on every one of them.
-const LEASE_TRIES: usize = 64;
 const PRIVATE_FILE: Mode = Mode::RUSR.union(Mode::WUSR);
 const PRIVATE_FOLDER: u32 = 0o700;
 
 impl Folder {
     pub(crate) fn new(path: PathBuf) -> Self {
-        Self { path, handle: RwLock::default() }
+        Self { path, handle: RwLock::default(), spare: Arc::default() }
     }
 
-    fn handle(&self) -> io::Result<Arc<OwnedFd>> {
+    pub(super) fn handle(&self) -> io::Result<Arc<OwnedFd>> {
         if let Some(handle) = &*self.handle.read().unwrap_or_else(PoisonError::into_inner) {
             return Ok(handle.clone());
         }
@@ -80,8 +73,12 @@ impl Folder {
         }
     }
 
+    pub(super) fn spare(&self) -> &Arc<Spare> {
+        &self.spare
+    }
+
     /// The file of a lock, made if it is not there.
-    fn lock_file(&self, name: &str) -> io::Result<OpenFile> {
+    pub(super) fn lock_file(&self, name: &str) -> io::Result<OpenFile> {
         self.file(name, OFlags::RDWR | OFlags::CREATE)
     }
 }
@@ -136,26 +133,11 @@ impl Disk for Folder {
     }
 
     fn lease(&self, name: &str) -> io::Result<Leased> {
-        for _ in 0..LEASE_TRIES {
-            let file = self.lock_file(name)?;
-            match file.file.try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => return Ok(Leased::Held(pid_in(&file.file))),
-                Err(TryLockError::Error(error)) => return Err(error),
-            }
-            // Whoever had it before may have removed the name between our opening and our locking. A lock on a file
-            // without a name excludes nobody.
-            let lease = OsLease { folder: self.handle()?, name: name.to_owned(), file };
-            if let Some(found) = lease.named()? {
-                let pid = format!("{}\n", std::process::id());
-                lease.file.file.write_all_at(pid.as_bytes(), 0)?;
-                if found.len > pid.len() as u64 {
-                    lease.file.set_len(pid.len() as u64)?;
-                }
-                return Ok(Leased::Mine(Box::new(lease)));
-            }
-        }
-        Err(io::Error::new(io::ErrorKind::ResourceBusy, "its lock changes hands all the time"))
+        lease::take(self, name)
+    }
+
+    fn close(&self) {
+        self.spare.close();
     }
 
     fn holder(&self, name: &str) -> Option<u32> {
@@ -169,40 +151,15 @@ impl Disk for Folder {
     }
 }
 
-impl OsLease {
-    /// What its name leads to, if that is its file.
-    fn named(&self) -> io::Result<Option<Stat>> {
-        match statat(&*self.folder, self.name.as_str(), AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(named) => Ok(Some(Stat::of(&named)).filter(|named| named.identity == self.file.as_opened.identity)),
-            Err(Errno::NOENT) => Ok(None),
-            Err(errno) => Err(errno.into()),
-        }
-    }
-}
-
-fn pid_in(file: &File) -> Option<u32> {
+/// Whose id is in a lock file.
+pub(super) fn pid_in(file: &File) -> Option<u32> {
     let mut bytes = [0; 16];
     let count = file.read_at(&mut bytes, 0).ok()?;
     std::str::from_utf8(&bytes[..count]).ok()?.strip_suffix('\n')?.parse().ok()
 }
 
-impl Drop for OsLease {
-    fn drop(&mut self) {
-        // The name goes first: who opens the file before that sees, once it has the lock, that the name is gone.
-        if matches!(self.named(), Ok(Some(_)))
-            && let Err(error) = unlinkat(&*self.folder, self.name.as_str(), AtFlags::empty())
-        {
-            tracing::warn!(lock = self.name, %error, "a lock file could not be removed");
-        }
-        // Closing is not enough: a process that was forked and has not yet executed shares the open file.
-        if let Err(error) = self.file.file.unlock() {
-            tracing::warn!(lock = self.name, %error, "a lock could not be freed");
-        }
-    }
-}
-
 impl Stat {
-    fn of(stat: &rustix::fs::Stat) -> Self {
+    pub(super) fn of(stat: &rustix::fs::Stat) -> Self {
         let millis = stat.st_mtime.saturating_mul(1_000).saturating_add(stat.st_mtime_nsec as i64 / 1_000_000);
         Self {
             len: u64::try_from(stat.st_size).unwrap_or(0),
@@ -246,36 +203,7 @@ impl Blob for OpenFile {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-
     use super::*;
-
-    /// Each lease removes the file, so that almost every opening meets a lock that changes hands.
-    #[test]
-    fn a_lock_excludes_while_its_file_comes_and_goes() {
-        let home = tempfile::tempdir().expect("a temporary directory can be made");
-        let (taken, count) = (AtomicBool::new(false), AtomicUsize::new(0));
-        let fight = || {
-            // Each its own handle, as a process would have.
-            let folder = Folder::new(home.path().to_owned());
-            for _ in 0..5_000 {
-                if let Ok(Leased::Mine(lease)) = folder.lease("lock") {
-                    assert!(!taken.swap(true, Ordering::SeqCst), "two have it");
-                    count.fetch_add(1, Ordering::SeqCst);
-                    assert!(matches!(folder.lease("lock"), Ok(Leased::Held(_))), "the lock file is there");
-                    assert!(taken.swap(false, Ordering::SeqCst));
-                    drop(lease);
-                }
-            }
-        };
-        std::thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(fight);
-            }
-        });
-        assert!(count.load(Ordering::SeqCst) > 0);
-        assert_eq!(Folder::new(home.path().to_owned()).names().expect("it is there"), [".", ".."], "nothing is left");
-    }
 
     #[test]
     fn a_name_that_is_taken_is_not_replaced() {

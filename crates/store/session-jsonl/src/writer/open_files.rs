@@ -9,9 +9,9 @@ use crate::disk::Blob;
 
 /// How many files stay open in one store: with a thousand sessions, their locks leave no room for more under the usual
 /// limit of 1,024.
-pub(super) const MOST: usize = 6;
+pub(super) const MOST: usize = 4;
 /// How many of them may hold bytes that are not on stable storage.
-pub(super) const MOST_AHEAD: usize = 4;
+pub(super) const MOST_AHEAD: usize = 3;
 
 /// Open files by their sessions, the one that was used longest ago first. Whoever works on one takes it out.
 #[derive(Default)]

@@ -260,7 +260,10 @@ async fn what_killed_processes_left_is_swept_up() {
     for orphan in [format!("{old}.lock"), format!("{old}.jsonl.new"), format!("{young}.lock")] {
         fs::write(folder.join(orphan), "1\n").expect("it can be written");
     }
-    fs::write(folder.join("notes.lock"), "not ours").expect("it can be written");
+    for not_ours in ["notes.lock", "spare-notes.lock", "spare-1.lock.txt"] {
+        fs::write(folder.join(not_ours), "not ours").expect("it can be written");
+    }
+    fs::write(folder.join("spare-4000000000.lock"), "4000000000\n").expect("it can be written");
     fs::write(folder.join(format!("{}.lock", kept.id())), "1\n").expect("it can be written");
     let hour_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3_600);
     for name in place.names().iter().filter(|name| !name.contains(&young.to_string())) {
@@ -273,7 +276,7 @@ async fn what_killed_processes_left_is_swept_up() {
     drop(session);
     store.close().await;
     let mut expected = vec![format!("{}.jsonl", kept.id()), format!("{}.lock", kept.id()), format!("{young}.lock")];
-    expected.push("notes.lock".to_owned());
+    expected.extend(["notes.lock", "spare-notes.lock", "spare-1.lock.txt"].map(str::to_owned));
     expected.sort();
     assert_eq!(place.names(), expected);
 }

@@ -62,7 +62,9 @@ impl Place {
         let name = |entry: std::io::Result<std::fs::DirEntry>| {
             entry.expect("it can be read").file_name().into_string().expect("names are UTF-8")
         };
-        let mut names: Vec<String> = entries.map(name).collect();
+        // But for the lock that the store keeps for its next session.
+        let spare = format!("spare-{}.lock", std::process::id());
+        let mut names: Vec<String> = entries.map(name).filter(|name| *name != spare).collect();
         names.sort();
         names
     }

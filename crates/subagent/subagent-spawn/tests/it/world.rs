@@ -144,10 +144,11 @@ impl World {
         read(&std::fs::read_to_string(self.file(id)).unwrap())
     }
 
-    /// What is in the directory of the sessions.
+    /// What is in the directory of the sessions, but for the lock that the store keeps for the next one.
     pub(crate) fn names(&self) -> Vec<String> {
         let Ok(entries) = std::fs::read_dir(self.at("home/sessions")) else { return Vec::new() };
         let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.retain(|name| !name.starts_with("spare-"));
         names.sort();
         names
     }

@@ -11,19 +11,21 @@
 //! ```
 
 mod deployment;
+mod helper;
 mod prompt;
 
 use std::path::PathBuf;
 
-use app_boot::{Boot, Config};
+use app_boot::{Boot, Config, Tmp};
 use context::Plugins;
 use permission::Presets;
-use sandbox::Mode;
+use sandbox::{Mode, Network};
 use subagent::Limits;
 use tools::ToolFilter;
 use user_approval::Policy;
 
 pub use deployment::DeploymentTools;
+pub use helper::Helper;
 pub use prompt::{DefaultPrompt, PERSONA};
 
 /// What a deployment allows.
@@ -54,6 +56,12 @@ pub struct Settings {
     pub private: Vec<PathBuf>,
     /// Paths below a workspace root that may not be written, besides the usual ones. Relative to the root, or absolute.
     pub protected: Vec<PathBuf>,
+    /// What confined commands have as their temporary directory.
+    pub tmp: Tmp,
+    /// What confined commands may do on the network.
+    pub network: Network,
+    /// What commands are started by. Without it there are none, and no tool for them.
+    pub helper: Option<Helper>,
     /// Keys and addresses of model providers.
     pub models: llm_genai::Config,
     /// Scripted replies for the model `offline/file`.
@@ -77,6 +85,9 @@ impl Settings {
             tools: None,
             private: Vec::new(),
             protected: Vec::new(),
+            tmp: Tmp::Private,
+            network: Network::Denied,
+            helper: None,
             models: llm_genai::Config::default(),
             script: None,
         }
@@ -95,6 +106,8 @@ impl Settings {
             tools: config.tools.filter(),
             private: boot.private(),
             protected: config.protected.iter().map(|path| path.value.clone()).collect(),
+            tmp: config.tmp.value,
+            network: config.network.value,
             models: llm_genai::Config::from_lookup(|name| boot.env.get(name)),
             script: config.script.value.clone(),
             ..Self::new(&boot.places.home)
@@ -118,20 +131,45 @@ pub fn spine(policies: Policies) -> Plugins {
         .with(subagent_fork::Fork, ())
 }
 
-/// The whole app: the spine, presets, a store on disk, models, file tools behind their fence, and the delegation tools.
+/// The whole app: the spine, presets, a store on disk, models, file tools behind their fence, the delegation tools, and,
+/// with a [`Helper`], commands that the kernel confines.
 pub fn full(settings: Settings) -> Plugins {
-    let Settings { home, policies, presets, subagents, tools, mut private, protected, models, script } = settings;
+    let mut private = settings.private;
+    let home = settings.home;
     // The sessions by their own name too: they may be kept on another disk.
     private.extend([home.join("sessions"), home.clone()]);
-    spine(policies)
-        .with(permission::PermissionPlugin, permission::Config { presets })
+    let fence = fs_sandbox::Config { private, protected: settings.protected, tmp: temporary(settings.tmp) };
+    let plugins = spine(settings.policies)
+        .with(permission::PermissionPlugin, permission::Config { presets: settings.presets })
         .with(DefaultPrompt, ())
         .with(session_jsonl::SessionJsonl, session_jsonl::Config { dir: home.join("sessions") })
-        .with(llm_genai::LlmGenai, models)
-        .with(llm_script::LlmScript, llm_script::Config { file: script })
-        .with(fs_sandbox::FsSandboxPlugin, fs_sandbox::Config { private, protected })
-        .with(tool_fs::FsTools, tool_fs::Config::default())
-        .with(tool_subagent::SubagentTools, subagents)
+        .with(llm_genai::LlmGenai, settings.models)
+        .with(llm_script::LlmScript, llm_script::Config { file: settings.script })
+        .with(fs_sandbox::FsSandboxPlugin, fence)
+        .with(tool_fs::FsTools, tool_fs::Config::default());
+    let plugins = match settings.helper {
+        Some(helper) => with_commands(plugins, &helper, settings.network, settings.tmp),
+        None => plugins,
+    };
+    plugins
+        .with(tool_subagent::SubagentTools, settings.subagents)
         .with(tool_jobs::JobTools, ())
-        .with(DeploymentTools, tools)
+        .with(DeploymentTools, settings.tools)
+}
+
+fn with_commands(plugins: Plugins, helper: &Helper, network: Network, tmp: Tmp) -> Plugins {
+    let temporary = match tmp {
+        Tmp::Private => shell::Temporary::Private,
+        Tmp::Shared => shell::Temporary::Shared,
+    };
+    let (network, helper) = (Some(network), Some(helper.path()));
+    let commands = tool_bash::Config { network, temporary, helper: helper.clone(), ..tool_bash::Config::default() };
+    plugins.with(sandbox_linux::SandboxLinux, sandbox_linux::Config { helper }).with(tool_bash::BashTool, commands)
+}
+
+fn temporary(tmp: Tmp) -> fs_sandbox::Tmp {
+    match tmp {
+        Tmp::Private => fs_sandbox::Tmp::Private,
+        Tmp::Shared => fs_sandbox::Tmp::Shared,
+    }
 }

@@ -1,11 +1,12 @@
 //! The words on the command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use app_boot::parse_whole;
 use clap::{Args, Parser, Subcommand};
 use llm::Route;
-use sandbox::{Mode, one_line};
+use sandbox::{Mode, Network, one_line};
 use session::SessionId;
 use user_approval::Policy;
 
@@ -41,6 +42,38 @@ pub(crate) enum Command {
     /// Tell what is configured, and by whom.
     #[command(subcommand, after_help = CONFIG_EXAMPLE)]
     Config(ConfigCommand),
+    /// Tell what this machine can enforce, which models can be asked, and what would be refused.
+    #[command(after_help = DOCTOR_EXAMPLE)]
+    Doctor {
+        #[command(flatten)]
+        configuring: Configuring,
+        /// Print JSON lines.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Run a command under a sandbox mode, outside of any session.
+    #[command(after_help = SANDBOX_EXAMPLE)]
+    Sandbox(Sandboxed),
+}
+
+/// A command under a mode.
+#[derive(Debug, Args)]
+pub(crate) struct Sandboxed {
+    /// The mode, instead of the configured default: read-only, workspace-write or danger-full-access.
+    #[arg(long, value_name = "MODE", value_parser = |text: &str| text.parse::<Mode>())]
+    pub(crate) sandbox: Option<Mode>,
+
+    /// What it may do on the network, instead of what is configured: allowed or denied.
+    #[arg(long, value_name = "ACCESS", value_parser = |text: &str| text.parse::<Network>())]
+    pub(crate) network: Option<Network>,
+
+    /// The workspace root, in which it runs, instead of the current directory.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+
+    /// The command and its arguments, behind `--`.
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub(crate) command: Vec<OsString>,
 }
 
 /// One task.
@@ -206,6 +239,21 @@ what a project said in vain: {\"key\", \"notTaken\", \"from\"}; and a line a var
 
 Exit status: 0 the configuration is well-formed · 2 it is not, with a line for each error. Whether the models, providers and
 tools that it names are there is found out by the start of a task";
+
+const DOCTOR_EXAMPLE: &str = "Examples:
+  tether doctor
+  tether doctor --json
+
+With --json, a line a fact: {\"topic\", \"name\", \"state\": \"good\" | \"notable\" | \"bad\", \"text\"}.
+
+Exit status: 0 nothing is bad · 1 something would be refused that a default session needs · 2 usage or configuration";
+
+const SANDBOX_EXAMPLE: &str = "Examples:
+  tether sandbox -- ls -la
+  tether sandbox --sandbox workspace-write --network allowed -- make test
+
+Nothing but the usual variables is in its environment. Exit status: the command's own, 128 + N where signal N ended it · 2
+usage or configuration · 125 it could not be confined, and was not run · 127 there is no such program";
 
 const SESSIONS_EXAMPLE: &str = "Example:
   tether sessions tree 01997f3c-6d1e-7c53-a5fa-2c4c8fbd6a01";

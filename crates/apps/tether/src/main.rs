@@ -5,12 +5,15 @@
 
 mod cli;
 mod config;
+mod doctor;
 mod exit;
 mod read;
 mod run;
+mod sandboxed;
 
 use std::process::ExitCode;
 
+use bundle::Helper;
 use clap::Parser as _;
 use clap::error::ErrorKind;
 
@@ -18,6 +21,7 @@ use crate::cli::{Cli, Command};
 use crate::exit::{Exit, Failure};
 
 fn main() -> ExitCode {
+    let helper = Helper::begin();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(told) if is_help(told.kind()) => {
@@ -31,8 +35,8 @@ fn main() -> ExitCode {
         }
     };
     trace(cli.verbose);
-    match dispatch(cli) {
-        Ok(exit) => exit.into(),
+    match dispatch(cli, helper) {
+        Ok(code) => code,
         Err(failure) => {
             exit::tell(&failure);
             failure.exit().into()
@@ -45,14 +49,17 @@ fn is_help(kind: ErrorKind) -> bool {
     matches!(kind, DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand)
 }
 
-fn dispatch(cli: Cli) -> Result<Exit, Failure> {
+fn dispatch(cli: Cli, helper: Helper) -> Result<ExitCode, Failure> {
     let Cli { command, home, .. } = cli;
-    match command {
-        Command::Run(task) => run::run(task, home),
+    let exit = match command {
+        Command::Run(task) => run::run(task, home, helper),
         Command::Sessions(sessions) => read::sessions(sessions, home),
         Command::Policy(policy) => read::policy(policy, home),
         Command::Config(command) => config::config(command, home),
-    }
+        Command::Doctor { configuring, json } => doctor::doctor(&configuring, json, home, &helper),
+        Command::Sandbox(sandboxed) => return sandboxed::sandboxed(&sandboxed, home, &helper),
+    };
+    exit.map(ExitCode::from)
 }
 
 fn trace(verbose: u8) {

@@ -145,6 +145,10 @@ fn parse<A: DeserializeOwned>(arguments: &str) -> Result<A, String> {
     }
     // Some models write nothing at all where they mean no arguments.
     let arguments = if arguments.trim().is_empty() { "{}" } else { arguments };
+    // Serde takes the fields of a struct from an array too, by their order.
+    if arguments.trim_start().starts_with('[') {
+        return Err("they are an array, not an object".to_owned());
+    }
     serde_json::from_str(arguments).map_err(|error| error.to_string())
 }
 

@@ -101,6 +101,11 @@ impl Fence {
         Fences::default().open(workspace, mode, ctx)
     }
 
+    /// Where it is, as the file system has it: canonical, and with everything that is protected there.
+    pub fn workspace(&self) -> &Workspace {
+        &self.ground.workspace
+    }
+
     async fn run<T, W>(&self, operation: Operation, path: &str, grant: Option<&Grant>, work: W) -> Result<T, FsError>
     where
         T: Send + 'static,

@@ -47,4 +47,4 @@ mod read;
 mod write;
 
 pub use fence::{Fence, Fences, OpenError};
-pub use plugin::{Config, FsSandboxPlugin};
+pub use plugin::{Config, FsSandboxPlugin, Tmp};

@@ -1,3 +1,6 @@
+use std::fs::Permissions;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -10,7 +13,8 @@ use sandbox_policy::SandboxPolicy;
 
 use crate::Fences;
 
-/// Gives every agent a [`Fence`](crate::Fence) around its session's directory, under its session's mode.
+/// Gives every agent a [`Fence`](crate::Fence) around its session's directory, under its session's mode; and, for other
+/// enforcers, the [`Workspace`] that it took its boundary from.
 pub struct FsSandboxPlugin;
 
 /// What the fences of an app have in common.
@@ -21,6 +25,20 @@ pub struct Config {
     pub private: Vec<PathBuf>,
     /// What else is not written under confinement: absolute, or relative to each session's directory.
     pub protected: Vec<PathBuf>,
+    /// Which temporary directory is writable where the session's own is.
+    pub tmp: Tmp,
+}
+
+/// The temporary directory of a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tmp {
+    /// None.
+    #[default]
+    None,
+    /// One of its own below the machine's, made with the agent and removed with it.
+    Private,
+    /// The machine's.
+    Shared,
 }
 
 #[async_trait]
@@ -54,9 +72,33 @@ impl AgentSetup for Setup {
         let workspace = Workspace::new(&**agent.session().header().cwd());
         let workspace = self.config.private.iter().fold(workspace, Workspace::home);
         let workspace = self.config.protected.iter().fold(workspace, Workspace::protect);
+        let workspace = match self.config.tmp {
+            Tmp::None => workspace,
+            Tmp::Shared => workspace.temp(std::env::temp_dir()),
+            Tmp::Private => {
+                let made = agent.ctx().spawn_blocking("temporary directory", private_directory)?.await;
+                let made = made.map_err(|_| "making a temporary directory panicked")?;
+                let made = made.map_err(|error| format!("no temporary directory could be made: {error}"))?;
+                let (path, ctx) = (made.path().to_owned(), agent.ctx());
+                ctx.on_close("remove the temporary directory", move || async move {
+                    // What somebody put there may be hard to remove. That is no failure of the agent's.
+                    if let Err(error) = tokio::task::spawn_blocking(move || made.close()).await? {
+                        tracing::warn!(%error, "a temporary directory could not be removed");
+                    }
+                    Ok(())
+                })?;
+                workspace.temp(path)
+            }
+        };
         let (fences, mode, ctx) = (self.fences.clone(), self.policy.source_for(agent.session()), agent.ctx().clone());
         let open = move || fences.open(workspace, mode, ctx);
         let fence = agent.ctx().spawn_blocking("fence", open)?.await.map_err(|_| "opening the fence panicked")??;
+        agent.ctx().provide::<Workspace>(Arc::new(fence.workspace().clone()))?;
         Ok(agent.ctx().provide::<dyn FileSystem>(Arc::new(fence))?)
     }
+}
+
+fn private_directory() -> io::Result<tempfile::TempDir> {
+    let private = Permissions::from_mode(0o700);
+    tempfile::Builder::new().prefix("tether-").permissions(private).tempdir()
 }

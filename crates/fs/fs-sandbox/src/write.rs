@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Write;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use fs::{Change, FsError, Kind, MAX_FILE_BYTES, MAX_PREVIOUS_BYTES, Previous, Why, WriteOutcome};
 use rustix::fs::{
@@ -177,6 +177,8 @@ impl Writing<'_> {
             Make::Change(_) => found.map(|found| Version::of(&found.meta)),
         };
         let (bytes, previous) = self.contents(place, found, make)?;
+        // Making the new content takes time, and nothing is put where nothing may be any more.
+        self.still(place, root, expect)?;
         let new = Temporary::holding(&place.directory, &bytes, found.map(|found| &found.meta));
         let new = new.map_err(|error| self.asked.failed(error))?;
         if waiting.left() {
@@ -190,7 +192,16 @@ impl Writing<'_> {
                 error => self.failed(error),
             })?,
         }
-        Ok(WriteOutcome { path: self.asked.shown.clone(), previous, bytes: bytes.len() as u64 })
+        let path = self.written(place);
+        Ok(WriteOutcome { path, previous, bytes: bytes.len() as u64 })
+    }
+
+    /// What was asked for, unless a `..` in it led elsewhere than its text says.
+    fn written(&self, place: &Place<'_>) -> PathBuf {
+        let by_text = self.asked.full.components().all(|part| part != Component::ParentDir);
+        let led = || self.ground.leads_to(self.asked).ok();
+        let led = if by_text { None } else { led() };
+        led.filter(|led| led.file_name() == Some(place.name)).unwrap_or_else(|| self.asked.shown.clone())
     }
 
     /// Refuses to replace anything but an ordinary file that has this one name.
@@ -276,7 +287,7 @@ impl Writing<'_> {
 }
 
 /// What tells that a file was changed or replaced.
-#[derive(PartialEq, Eq)]
+#[derive(PartialEq, Eq, Clone, Copy)]
 struct Version {
     id: Id,
     size: u64,

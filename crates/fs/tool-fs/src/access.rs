@@ -2,15 +2,11 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use fs::{FileSystem, FsError};
-use sandbox::{EscalationRequest, Grant, Operation, one_line};
-use tools::{Call, Concurrency, Tool, ToolOutput, code};
-
-use crate::Escalation;
-
-/// The arguments with which a call asks for more.
-const ASKING: [&str; 2] = ["sandbox_permissions", "justification"];
+use sandbox::{Grant, Operation, one_line};
+use tools::{Call, ToolOutput, code};
+use user_approval::Escalation;
+use user_approval::escalation::Asks;
 
 pub(crate) fn files(call: &Call) -> Result<Arc<dyn FileSystem>, ToolOutput> {
     let none = || ToolOutput::error(code::FAILED, "there are no files here: no file system is composed");
@@ -30,58 +26,12 @@ pub(crate) async fn granted(
     call: &Call,
     files: &dyn FileSystem,
     (operation, path): (Operation, &str),
-    (sandbox_permissions, justification): (Option<&str>, Option<&str>),
+    asks: Asks<'_>,
     escalation: Escalation,
 ) -> Result<Option<Grant>, ToolOutput> {
-    match escalation {
-        Escalation::Offered => {}
-        Escalation::NotOffered if sandbox_permissions.is_none() && justification.is_none() => return Ok(None),
-        Escalation::NotOffered => {
-            let text = "`sandbox_permissions` and `justification` are not arguments here: leave them out";
-            return Err(ToolOutput::error(code::INVALID_ARGUMENTS, text));
-        }
-    }
-    let request = EscalationRequest::from_args(sandbox_permissions, justification, files.mode())
-        .map_err(|error| ToolOutput::error(code::INVALID_ARGUMENTS, error.to_string()))?;
-    let Some(request) = request else { return Ok(None) };
-    let target = files.leads_to(path).await.map_err(failed)?;
-    let operation = format!("{operation} {}", one_line(&target.to_string_lossy()));
-    let grant = user_approval::escalate(call, &operation, &request).await;
-    grant.map(Some).map_err(|refused| ToolOutput::error(code::ESCALATION, refused.to_string()))
-}
-
-/// The tool as it is offered: without the arguments that ask for more, where nobody may.
-pub(crate) fn offering(tool: Arc<dyn Tool>, escalation: Escalation) -> Arc<dyn Tool> {
-    match escalation {
-        Escalation::Offered => tool,
-        Escalation::NotOffered => {
-            let mut schema = tool.schema().clone();
-            let mut input = (*schema.input_schema).clone();
-            if let Some(properties) = input["properties"].as_object_mut() {
-                properties.retain(|name, _| !ASKING.contains(&name.as_str()));
-            }
-            schema.input_schema = Arc::new(input);
-            Arc::new(Silent { tool, schema })
-        }
-    }
-}
-
-struct Silent {
-    tool: Arc<dyn Tool>,
-    schema: llm::ToolSchema,
-}
-
-#[async_trait]
-impl Tool for Silent {
-    fn schema(&self) -> &llm::ToolSchema {
-        &self.schema
-    }
-
-    fn concurrency(&self) -> Concurrency {
-        self.tool.concurrency()
-    }
-
-    async fn call(&self, call: &Call) -> ToolOutput {
-        self.tool.call(call).await
-    }
+    let named = async {
+        let target = files.leads_to(path).await.map_err(failed)?;
+        Ok(format!("{operation} {}", one_line(&target.to_string_lossy())))
+    };
+    escalation.granted(call, asks, files.mode(), named).await
 }

@@ -9,10 +9,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use similar::TextDiff;
 use tools::{Call, ToolOutput, TypedTool, code};
+use user_approval::Escalation;
+use user_approval::escalation::{Asks, Justification, SandboxPermissions};
 
+use crate::FileChanged;
 use crate::access::{failed, files, granted};
 use crate::replace::{Times, replace, senseless};
-use crate::{Escalation, FileChanged};
 
 /// The longest text that is compared, in bytes.
 const DIFF_INPUT: usize = 256 * 1024;
@@ -38,13 +40,11 @@ pub(crate) struct WriteArgs {
     path: String,
     /// The whole new content.
     content: String,
-    /// Only to ask for more than the current mode allows: a wider mode for this call alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Wider")]
+    #[schemars(with = "SandboxPermissions")]
     sandbox_permissions: Option<String>,
-    /// Only with `sandbox_permissions`: why this call needs it, in one sentence, for the person who is asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Justification")]
     justification: Option<String>,
 }
 
@@ -60,23 +60,12 @@ pub(crate) struct EditArgs {
     /// Replace it wherever it occurs.
     #[serde(default)]
     replace_all: bool,
-    /// Only to ask for more than the current mode allows: a wider mode for this call alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Wider")]
+    #[schemars(with = "SandboxPermissions")]
     sandbox_permissions: Option<String>,
-    /// Only with `sandbox_permissions`: why this call needs it, in one sentence, for the person who is asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String")]
+    #[schemars(with = "Justification")]
     justification: Option<String>,
-}
-
-/// The modes that are wider than another, for the schema.
-#[derive(JsonSchema)]
-#[schemars(rename_all = "kebab-case")]
-#[expect(dead_code, reason = "only its schema is used: the text is parsed where it can be answered well")]
-enum Wider {
-    WorkspaceWrite,
-    DangerFullAccess,
 }
 
 #[async_trait]
@@ -100,7 +89,7 @@ impl TypedTool for Write {
 impl Write {
     async fn write(&self, args: WriteArgs, call: &Call) -> Result<ToolOutput, ToolOutput> {
         let files = files(call)?;
-        let asks = (args.sandbox_permissions.as_deref(), args.justification.as_deref());
+        let asks = asks(&args.sandbox_permissions, &args.justification);
         let grant = granted(call, &*files, (Operation::Write, &args.path), asks, self.escalation).await?;
         let written = files.write(&args.path, args.content.clone().into_bytes(), grant.as_ref()).await;
         let written = written.map_err(failed)?;
@@ -138,7 +127,7 @@ impl Edit {
         if let Some(why) = senseless(&args.old_text, &args.new_text) {
             return Err(ToolOutput::error(code::INVALID_ARGUMENTS, why));
         }
-        let asks = (args.sandbox_permissions.as_deref(), args.justification.as_deref());
+        let asks = asks(&args.sandbox_permissions, &args.justification);
         let grant = granted(call, &*files, (Operation::Edit, &args.path), asks, self.escalation).await?;
         let times = if args.replace_all { Times::All } else { Times::Once };
         let (tell, told) = mpsc::channel();
@@ -159,6 +148,10 @@ impl Edit {
         let text = format!("edited {}: replaced {times}", one_line(&path));
         Ok(ToolOutput::text(text).with_meta(&changed(&edited, diff)))
     }
+}
+
+fn asks<'a>(sandbox_permissions: &'a Option<String>, justification: &'a Option<String>) -> Asks<'a> {
+    Asks { sandbox_permissions: sandbox_permissions.as_deref(), justification: justification.as_deref() }
 }
 
 fn changed(outcome: &WriteOutcome, diff: Option<String>) -> FileChanged {

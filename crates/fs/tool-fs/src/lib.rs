@@ -38,6 +38,7 @@ use async_trait::async_trait;
 use context::{BoxError, Ctx, Plugin};
 use serde::Serialize;
 use tools::{Tool, typed};
+use user_approval::Escalation;
 
 /// Registers the tools for every agent of the app.
 pub struct FsTools;
@@ -47,17 +48,6 @@ pub struct FsTools;
 pub struct Config {
     /// Whether `write` and `edit` let the model ask for more.
     pub escalation: Escalation,
-}
-
-/// Whether a call may ask for a wider mode. It is the composition's choice, the same for every session and every mode:
-/// the schemas, and with them the cached prefix of the prompt, stay as they are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Escalation {
-    /// The tools take `sandbox_permissions` and `justification`. For compositions that confine.
-    #[default]
-    Offered,
-    /// They do not. For compositions without a sandbox, or with nobody to ask.
-    NotOffered,
 }
 
 /// What a write or an edit did, for front doors: the meta of its result.
@@ -87,8 +77,8 @@ impl Plugin for FsTools {
         let Config { escalation } = config;
         for tool in [
             typed(read::Read),
-            access::offering(typed(change::Write { escalation }), escalation),
-            access::offering(typed(change::Edit { escalation }), escalation),
+            escalation.offering(typed(change::Write { escalation })),
+            escalation.offering(typed(change::Edit { escalation })),
             typed(list::List),
             typed(glob::Glob),
             typed(grep::Grep),

@@ -112,6 +112,14 @@ impl Config {
         Provider::ALL.into_iter().filter(usable).map(route).collect()
     }
 
+    /// The providers, each with the variable without which it cannot be asked.
+    pub fn variables() -> impl Iterator<Item = (&'static str, &'static str)> {
+        Provider::ALL.into_iter().map(|provider| {
+            let key = provider.key_variables().first().copied();
+            (provider.name(), key.unwrap_or(provider.address_variable()))
+        })
+    }
+
     pub(crate) fn access(&self, provider: Provider) -> &Access {
         match provider {
             Provider::DeepSeek => &self.deepseek,

@@ -1,7 +1,7 @@
 //! The vocabulary of confinement: what a sandbox mode means, how a refusal reads, how a call asks for more.
 //!
 //! *Owns:* modes and their order, the [`Boundary`] that every enforcer takes a mode's meaning from, denials, escalation
-//! requests and one-call grants.
+//! requests and one-call grants, and the seam [`SandboxProvider`] for what holds commands.
 //! *Never:* the file system (paths are only computed with here), an enforcer, a session's log, an approval.
 //!
 //! ```
@@ -24,8 +24,10 @@ mod boundary;
 mod denial;
 mod escalation;
 mod mode;
+mod provider;
 
 pub use boundary::{Boundary, Extent, Protected, Workspace};
 pub use denial::{Denial, Operation, one_line};
 pub use escalation::{EscalationError, EscalationRequest, Grant, MAX_JUSTIFICATION_CHARS, NotGranted, effective};
 pub use mode::{Mode, ModeSource, Network, UnknownMode};
+pub use provider::{CannotConfine, CommandLine, Confinement, Enforcement, Launch, SandboxProvider, Temp};

@@ -59,6 +59,33 @@ impl Mode {
     }
 }
 
+impl Network {
+    /// Its name in configuration.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Allowed => "allowed",
+            Self::Denied => "denied",
+        }
+    }
+}
+
+impl FromStr for Network {
+    type Err = &'static str;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        [Self::Allowed, Self::Denied]
+            .into_iter()
+            .find(|network| network.as_str() == name)
+            .ok_or("not an access to the network: it is allowed or denied")
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
 impl fmt::Display for Mode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())

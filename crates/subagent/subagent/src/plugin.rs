@@ -58,3 +58,18 @@ impl RuntimeFact for FixedScope {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use context::{Plugins, Scope};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn it_says_what_it_needs() {
+        let app = Scope::root("app");
+        let error = Plugins::new().with(SubagentPlugin, Config::default()).start(&app).await.expect_err("no sessions");
+        assert_eq!(error.to_string(), "the plugin `subagent` needs session::sessions::Sessions");
+        app.close().await.expect("nothing was started");
+    }
+}

@@ -1,11 +1,12 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use llm::Route;
 use permission::{Preset, Presets};
-use sandbox::Mode;
+use sandbox::{Mode, Network};
 use serde_json::Value;
 use subagent::Limits;
 use tools::ToolFilter;
@@ -27,6 +28,10 @@ pub struct Config {
     pub sandbox: Setting<Mode>,
     /// `sandbox.initial_override`: whether a new top-level session records the mode it starts with.
     pub initial_override: Setting<bool>,
+    /// `sandbox.tmp`: what confined commands have as their temporary directory.
+    pub tmp: Setting<Tmp>,
+    /// `sandbox.network`: what confined commands may do on the network.
+    pub network: Setting<Network>,
     /// `sandbox.protected`: more paths that may not be written.
     pub protected: Vec<Setting<PathBuf>>,
     /// `approval.default`: the approval policy of sessions that nobody switched.
@@ -51,6 +56,15 @@ pub struct Config {
     pub script: Setting<Option<PathBuf>>,
     /// What a project said in vain.
     pub not_taken: Vec<NotTaken>,
+}
+
+/// Whose temporary directory a confined command has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tmp {
+    /// The session's own.
+    Private,
+    /// The machine's.
+    Shared,
 }
 
 /// Which tools may be used, of those that there are.
@@ -97,6 +111,8 @@ impl Default for Config {
             model: Setting::default(None),
             sandbox: Setting::default(Mode::ReadOnly),
             initial_override: Setting::default(true),
+            tmp: Setting::default(Tmp::Private),
+            network: Setting::default(Network::Denied),
             protected: Vec::new(),
             approval: Setting::default(Policy::Ask),
             presets: Presets::default().iter().cloned().map(Setting::default).collect(),
@@ -152,6 +168,8 @@ impl Config {
         self.model.set_by_user(file.model);
         self.sandbox.set_by_user(file.sandbox);
         self.initial_override.set_by_user(file.initial_override);
+        self.tmp.set_by_user(file.tmp);
+        self.network.set_by_user(file.network);
         self.approval.set_by_user(file.approval);
         self.max_depth.set_by_user(file.max_depth);
         self.max_children.set_by_user(file.max_children);
@@ -185,6 +203,12 @@ impl Config {
         let narrower = |new: &Mode, old: &Mode| new < old;
         let wider = file.sandbox.and_then(|found| self.sandbox.narrow(found, narrower));
         narrow("sandbox.default", wider.map(|wider| (json(wider.value), wider.place)));
+        let narrower = |new: &Tmp, _: &Tmp| *new == Tmp::Private;
+        let wider = file.tmp.and_then(|found| self.tmp.narrow(found, narrower));
+        narrow("sandbox.tmp", wider.map(|wider| (wider.value.as_str().into(), wider.place)));
+        let narrower = |new: &Network, _: &Network| *new == Network::Denied;
+        let wider = file.network.and_then(|found| self.network.narrow(found, narrower));
+        narrow("sandbox.network", wider.map(|wider| (wider.value.as_str().into(), wider.place)));
         let narrower = |new: &Policy, _: &Policy| *new == Policy::Never;
         let wider = file.approval.and_then(|found| self.approval.narrow(found, narrower));
         narrow("approval.default", wider.map(|wider| (approval(wider.value), wider.place)));
@@ -230,6 +254,27 @@ impl Config {
         if tokens.is_some() {
             self.tokens.set(tokens, Origin::Flag("--budget-tokens"));
         }
+    }
+}
+
+impl Tmp {
+    /// Its name in configuration.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Private => "private",
+            Self::Shared => "shared",
+        }
+    }
+}
+
+impl FromStr for Tmp {
+    type Err = &'static str;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        [Self::Private, Self::Shared]
+            .into_iter()
+            .find(|tmp| tmp.as_str() == name)
+            .ok_or("not a temporary directory: it is private or shared")
     }
 }
 

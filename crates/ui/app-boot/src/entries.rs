@@ -41,6 +41,8 @@ impl Config {
             Entry::of("sandbox.default", &self.sandbox, |mode| self::json(*mode)),
             Entry::of("sandbox.initial_override", &self.initial_override, |record| (*record).into()),
         ];
+        entries.push(Entry::of("sandbox.tmp", &self.tmp, |tmp| tmp.as_str().into()));
+        entries.push(Entry::of("sandbox.network", &self.network, |network| network.as_str().into()));
         let path = |path: &std::path::PathBuf| path.to_string_lossy().into();
         entries.extend(self.protected.iter().map(|protected| Entry::of("sandbox.protected", protected, path)));
         entries.push(Entry::of("approval.default", &self.approval, |policy| approval(*policy)));

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use llm::Route;
 use permission::{Preset, Presets};
-use sandbox::Mode;
+use sandbox::{Mode, Network};
 use user_approval::Policy;
 
 use crate::document::{Document, Item, Keys, shown};
 use crate::rows::{self, Row};
-use crate::{ConfigError, Located, Places, text};
+use crate::{ConfigError, Located, Places, Tmp, text};
 
 /// What a configuration file says.
 #[derive(Debug, Default)]
@@ -18,6 +18,8 @@ pub(crate) struct File {
     pub(crate) model: Option<Located<Route>>,
     pub(crate) sandbox: Option<Located<Mode>>,
     pub(crate) initial_override: Option<Located<bool>>,
+    pub(crate) tmp: Option<Located<Tmp>>,
+    pub(crate) network: Option<Located<Network>>,
     pub(crate) protected: Vec<Located<PathBuf>>,
     pub(crate) approval: Option<Located<Policy>>,
     pub(crate) presets: Vec<Located<Preset>>,
@@ -96,7 +98,7 @@ fn read(mut keys: Keys<'_>, whose: Whose) -> File {
         }
     }
     if let Some(sandbox) = section(&mut keys, "sandbox") {
-        read_sandbox(sandbox.later(&["tmp", "network"]), whose, &mut file);
+        read_sandbox(sandbox, whose, &mut file);
     }
     if let Some(mut approval) = section(&mut keys, "approval") {
         file.approval = approval.item("default").and_then(|item| item.parsed_by(parse_approval));
@@ -127,6 +129,8 @@ fn read_sandbox(mut sandbox: Keys<'_>, whose: Whose, file: &mut File) {
         Whose::User => file.initial_override = sandbox.item("initial_override").and_then(|item| item.boolean()),
         Whose::Project => sandbox.refuse("initial_override", USERS_ALONE),
     }
+    file.tmp = sandbox.item("tmp").and_then(|item| item.parsed());
+    file.network = sandbox.item("network").and_then(|item| item.parsed());
     if let Some(item) = sandbox.item("protected") {
         file.protected = item.each_parsed_by(protectable).unwrap_or_default();
     }

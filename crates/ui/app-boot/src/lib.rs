@@ -40,7 +40,7 @@ mod text;
 mod variables;
 
 pub use boot::Boot;
-pub use config::{Config, Flags, NotTaken, ToolRules};
+pub use config::{Config, Flags, NotTaken, Tmp, ToolRules};
 pub use entries::Entry;
 pub use env::{Env, Source};
 pub use error::{ConfigError, ConfigErrors};

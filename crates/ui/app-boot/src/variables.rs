@@ -15,6 +15,8 @@ pub(crate) fn apply(config: &mut Config, env: &Env, wrong: &mut Vec<ConfigError>
     layer.set("TETHER_MODEL", &mut config.model, |text| parse(text).map(Some));
     layer.set("TETHER_SANDBOX_DEFAULT", &mut config.sandbox, parse);
     layer.set("TETHER_SANDBOX_INITIAL_OVERRIDE", &mut config.initial_override, parse);
+    layer.set("TETHER_SANDBOX_TMP", &mut config.tmp, parse);
+    layer.set("TETHER_SANDBOX_NETWORK", &mut config.network, parse);
     layer.set("TETHER_APPROVAL_DEFAULT", &mut config.approval, |text| parse_approval(text).map_err(str::to_owned));
     layer.set("TETHER_BUDGET_MAX_DEPTH", &mut config.max_depth, |text| parse_whole(text, 0));
     layer.set("TETHER_BUDGET_MAX_CHILDREN", &mut config.max_children, |text| parse_whole(text, 0).map(Some));

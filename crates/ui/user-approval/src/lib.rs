@@ -1,7 +1,7 @@
 //! Asking a person for one call, and never on behalf of a child.
 //!
 //! *Owns:* `approval/policy`, the audit pair of every ask, the answerers, the pin that a child is given, the one way from
-//! an escalation request to a grant.
+//! the arguments of a call to a grant.
 //! *Never:* a stored grant, an answerer consulted under `never`, an ask without its pair, a front door by name.
 //!
 //! ```
@@ -29,14 +29,15 @@
 //! # app.close().await?; Ok(()) }
 //! ```
 
+pub mod escalation;
+
 mod answerers;
 mod approval;
-mod escalate;
 mod events;
 mod plugin;
 
 pub use answerers::{Answer, Answerer, Question};
 pub use approval::{Approval, Ask, AskError};
-pub use escalate::escalate;
+pub use escalation::{Escalation, escalate};
 pub use events::{ApprovalAsked, ApprovalDecided, Outcome, Policy, PolicyCause, PolicySet, RequestId};
 pub use plugin::{Config, UserApprovalPlugin};

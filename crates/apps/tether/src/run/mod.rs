@@ -17,7 +17,7 @@ use std::time::Duration;
 use agent::TurnOutcome;
 use anyhow::{Context as _, anyhow};
 use app_boot::{Config, Stop, Stops};
-use bundle::Settings;
+use bundle::{Helper, Settings};
 use context::Scope;
 use sandbox::one_line;
 use session::{SessionId, TurnReason};
@@ -36,7 +36,7 @@ use watch::{Summary, View, Watch};
 /// The longest task that is read from standard input, in bytes.
 const PROMPT_LIMIT: u64 = 16 * 1024 * 1024;
 
-pub(crate) fn run(task: Run, home: Option<PathBuf>) -> Result<Exit, Failure> {
+pub(crate) fn run(task: Run, home: Option<PathBuf>, helper: Helper) -> Result<Exit, Failure> {
     let boot = task.configuring.boot(home)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(Failure::failed)?;
     let root = match task.resume {
@@ -45,7 +45,7 @@ pub(crate) fn run(task: Run, home: Option<PathBuf>) -> Result<Exit, Failure> {
     };
     let config = task.configuring.configure(&boot, &root).map_err(Failure::usage)?;
     let prompt = prompt(task.prompt.as_deref())?;
-    let settings = Settings::configured(&boot, &config);
+    let settings = Settings { helper: Some(helper), ..Settings::configured(&boot, &config) };
     let exit = runtime.block_on(run_task(&task, &config, settings, &root, &prompt));
     // A terminal that is still being read would hold up the end.
     runtime.shutdown_background();

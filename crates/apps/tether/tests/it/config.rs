@@ -61,6 +61,8 @@ fn for_people() {
     model "anthropic/claude-sonnet" /config/tether/config.toml:1
     sandbox.default "read-only" project /area/root/.tether/config.toml:2, narrowed from "workspace-write" (/config/tether/config.toml:4)
     sandbox.initial_override true default
+    sandbox.tmp "private" default
+    sandbox.network "denied" default
     sandbox.protected "secrets/" /config/tether/config.toml:5
     approval.default "ask" default
     permission.presets.read-only {"sandbox":"read-only","approval":"ask"} default

@@ -1,6 +1,7 @@
 //! The `tether` command, run as its users run it.
 
 mod bad_input;
+mod commands;
 mod config;
 mod crash;
 mod json;

@@ -76,8 +76,8 @@ fn a_call_and_an_answer() {
     let tools = asked[0].body["tools"].as_array().unwrap();
     let names: Vec<&str> = tools.iter().map(|tool| tool["function"]["name"].as_str().unwrap()).collect();
     let files = ["read", "write", "edit", "list", "glob", "grep"];
-    let delegation = ["subagent", "subagent_fork", "job_list", "job_output", "job_kill"];
-    assert_eq!(names, [&files[..], &delegation].concat());
+    let others = ["bash", "subagent", "subagent_fork", "job_list", "job_output", "job_kill"];
+    assert_eq!(names, [&files[..], &others].concat());
 
     // The next run asks the same model, and what it sends begins with what it sent before.
     let id = ran.id();

@@ -214,3 +214,19 @@ fn an_inbox_in_a_seed_is_history() {
     assert!(waiting(&child).is_empty() && waiting(&reopened(&child)).is_empty());
     assert_eq!(waiting(&parent), ["never claimed"], "the child settles nothing of its parent's");
 }
+
+/// What a store relies on when it copies a fork's file from its parent's.
+#[test]
+fn a_fork_has_its_parents_events_and_no_others_are_the_same() {
+    let parent = session();
+    turn(&parent, 1);
+    let (mine, its) = (parent.snapshot(), fork(&parent).snapshot());
+    let other = session();
+    turn(&other, 1);
+    let other = other.snapshot();
+    for seq in 0..mine.closed_len() {
+        let event = mine.event(seq).unwrap();
+        assert!(event.is_same(its.event(seq).unwrap()));
+        assert!(!event.is_same(other.event(seq).unwrap()), "equal, and another one");
+    }
+}

@@ -198,3 +198,18 @@ fn a_maker_that_panics_appends_nothing() {
     assert!(std::panic::catch_unwind(panicking).is_err());
     assert_eq!((session.len(), session.append(Note { n: 1 })), (0, Ok(0)), "and the session is as good as before");
 }
+
+#[test]
+fn one_that_stops_stops_alone() {
+    let session = session();
+    let ((told, heard), (told_too, heard_too)) = (channel(), channel());
+    let (first, second) = (session.observe(0, noting(&told)), session.observe(0, noting(&told_too)));
+    assert!(session.is_empty());
+    session.append(TurnStart { turn: 1 }).unwrap();
+    assert!(!session.is_empty());
+    drop(second);
+    session.append(TurnStart { turn: 2 }).unwrap();
+    drop(first);
+    session.append(TurnStart { turn: 3 }).unwrap();
+    assert_eq!((heard.try_iter().count(), heard_too.try_iter().count()), (2, 1));
+}

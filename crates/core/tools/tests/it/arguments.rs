@@ -91,6 +91,7 @@ async fn mistakes_name_what_is_wrong_and_what_would_be_right() {
         r#"{"path":"#,
         "path=a",
         "null",
+        r#"["a"]"#,
         "\0",
         &deep,
     ];
@@ -114,6 +115,7 @@ async fn mistakes_name_what_is_wrong_and_what_would_be_right() {
     EOF while parsing a value at line 1 column 8
     expected value at line 1 column 1
     invalid type: null, expected struct Args at line 1 column 4
+    they are an array, not an object
     expected value at line 1 column 1
     recursion limit exceeded at line 1 column 145
     ");

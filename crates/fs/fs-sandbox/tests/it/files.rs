@@ -28,6 +28,19 @@ fn a_file_is_created_with_its_directories_replaced_and_edited() {
     assert_eq!(std::fs::read_dir(world.at("ws/a/b")).unwrap().count(), 1, "no temporary file is left");
 }
 
+/// A `..` behind a link leads elsewhere than its text says, and what is told is where it led.
+#[test]
+fn what_was_written_is_told_by_its_own_name() {
+    let world = World::new(Mode::WorkspaceWrite);
+    std::fs::create_dir_all(world.at("ws/sub/inner")).unwrap();
+    world.link("sub/inner", "ws/way");
+    let fence = world.fence();
+    let made = world.run(fence.write("way/../x", b"x".to_vec(), None)).unwrap();
+    assert_eq!((made.path, world.text("ws/sub/x").as_str()), (world.at("ws/sub/x"), "x"));
+    let edited = world.run(fence.update("way/../x", Box::new(|text| Ok(text.replace('x', "y"))), None)).unwrap();
+    assert_eq!((edited.path, world.text("ws/sub/x").as_str()), (world.at("ws/sub/x"), "y"));
+}
+
 #[test]
 fn the_root_has_every_spelling_it_was_given() {
     let world = World::new(Mode::WorkspaceWrite);

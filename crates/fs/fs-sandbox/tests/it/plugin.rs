@@ -1,13 +1,14 @@
 //! Each agent of an app gets the fence of its own session.
 
+use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
 use agent::{AgentDriver, Agents, AgentsPlugin, CreateError, Driven, Profile, Spec};
 use context::{Boxed, Plugins, Scope};
 use fs::{FileSystem, Why};
-use fs_sandbox::{Config, FsSandboxPlugin};
+use fs_sandbox::{Config, FsSandboxPlugin, Tmp};
 use llm::Route;
-use sandbox::Mode;
+use sandbox::{Mode, Workspace};
 use sandbox_policy::{ModeSet, SandboxPolicyPlugin};
 use session::{Delegation, Seed, Session, Sessions, SessionsPlugin};
 
@@ -28,7 +29,8 @@ fn a_child_writes_no_more_than_its_parent_could_at_the_delegation() {
     world.run(async {
         let app = Scope::root("app");
         app.provide::<dyn AgentDriver>(Arc::new(Idle)).unwrap();
-        let config = Config { private: vec![world.at("config/.env"), world.at("home")], protected: vec!["ci".into()] };
+        let private = vec![world.at("config/.env"), world.at("home")];
+        let config = Config { private, protected: vec!["ci".into()], tmp: Tmp::Private };
         Plugins::new()
             .with(SessionsPlugin, ())
             .with(AgentsPlugin, ())
@@ -56,6 +58,19 @@ fn a_child_writes_no_more_than_its_parent_could_at_the_delegation() {
         assert_eq!(how(&theirs.write("in", b"x".to_vec(), None).await), How::Done);
         assert!(world.at("up").exists() && !world.at("down").exists() && world.at("ws/in").exists());
         assert!(app.get::<dyn FileSystem>().is_none(), "an app has no files of its own");
+
+        let temp = |agent: &agent::Agent| {
+            let workspace = agent.ctx().get::<Workspace>().expect("it is for other enforcers too");
+            workspace.temp_dir().expect("it was asked for").to_owned()
+        };
+        let (my_temp, their_temp) = (temp(&parent), temp(&child));
+        assert_ne!(my_temp, their_temp);
+        assert_eq!(std::fs::metadata(&their_temp).unwrap().permissions().mode() & 0o777, 0o700);
+        let name = |dir: &std::path::Path| dir.join("x").to_str().unwrap().to_owned();
+        assert_eq!(how(&theirs.write(&name(&their_temp), b"x".to_vec(), None).await), How::Done);
+        assert_eq!(how(&theirs.write(&name(&my_temp), b"x".to_vec(), None).await), How::Denied(Why::Outside));
+        child.dispose().await.unwrap();
+        assert!(my_temp.exists() && !their_temp.exists(), "it goes with its agent");
 
         let nowhere = agents.create(&app, spec(sessions.create("/no/such/directory"))).await;
         assert!(matches!(nowhere, Err(CreateError::Setup(_))));

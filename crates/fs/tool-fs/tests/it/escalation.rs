@@ -5,9 +5,8 @@ use std::sync::atomic::Ordering;
 use sandbox::{Mode, NotGranted};
 use serde_json::{Value, json};
 use session::{Delegation, Seed, Session, TurnStart};
-use tool_fs::Escalation;
 use tools::code;
-use user_approval::{Answer, ApprovalAsked, ApprovalDecided};
+use user_approval::{Answer, ApprovalAsked, ApprovalDecided, Escalation};
 
 use crate::stage::Stage;
 

@@ -13,8 +13,8 @@ use context::Scope;
 use fs::{Change, Directory, FileContent, FileSystem, FsError, Kind, Listing, Names, Stat, WriteOutcome};
 use sandbox::{Grant, Mode};
 use serde_json::json;
-use tool_fs::Escalation;
 use tools::{Call, Runner, code};
+use user_approval::Escalation;
 
 use crate::search::stage;
 use crate::stage::Stage;

@@ -1,8 +1,8 @@
 //! What a model sees of the tools, byte for byte.
 
 use sandbox::Mode;
-use tool_fs::Escalation;
 use tools::Tool;
+use user_approval::Escalation;
 
 use crate::stage::Stage;
 

@@ -2,8 +2,8 @@
 
 use sandbox::Mode;
 use serde_json::{Value, json};
-use tool_fs::Escalation;
 use tools::code;
+use user_approval::Escalation;
 
 use crate::stage::Stage;
 

@@ -15,9 +15,9 @@ use sandbox_policy::{ModeSet, SandboxPolicy};
 use serde_json::Value;
 use session::{Session, Sessions, SessionsPlugin, TurnStart};
 use tokio::runtime::Runtime;
-use tool_fs::{Config, Escalation, FsTools};
+use tool_fs::{Config, FsTools};
 use tools::{Call, Runner, ToolOutput};
-use user_approval::{Answer, Answerer, Approval, Policy, Question, UserApprovalPlugin};
+use user_approval::{Answer, Answerer, Approval, Escalation, Policy, Question, UserApprovalPlugin};
 
 /// `ws` is the root; in it, `.own` and `own.key` are Tether's.
 pub(crate) struct Stage {

@@ -7,7 +7,7 @@ use llm::ToolSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use session::{Snapshot, ToolReturned};
-use tools::{Call, Concurrency, HandIn, OUTPUT_LIMIT, Then, Tool, ToolExecution, ToolOutput, code};
+use tools::{Call, Concurrency, HandIn, OUTPUT_LIMIT, Tool, ToolExecution, ToolOutput, code};
 
 use super::OutputSchema;
 
@@ -69,8 +69,8 @@ impl Tool for ResultTool {
             return ToolOutput::error(code::CANCELLED, "the result was not taken: the turn was cancelled before it");
         }
         self.captured.0.store(true, Ordering::Release);
-        let taken = ToolOutput::text("the result was handed in").with_meta(&Structured { structured });
-        ToolOutput { then: Then::EndTurn, ..taken }
+        // That it ends the turn is what a `HandIn` is.
+        ToolOutput::text("the result was handed in").with_meta(&Structured { structured })
     }
 }
 
@@ -115,4 +115,17 @@ fn result_of(arguments: &str) -> Result<Value, String> {
 fn refused(why: &str) -> ToolOutput {
     let text = format!("the result does not fit: {why}. Correct it and call `{RESULT_TOOL}` again.");
     ToolOutput::error(code::INVALID_ARGUMENTS, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_is_read_up_to_its_limit() {
+        let padded = |len: usize| format!("1{}", " ".repeat(len - 1));
+        assert_eq!(result_of(&padded(RESULT_LIMIT)), Ok(1.into()));
+        let refused = result_of(&padded(RESULT_LIMIT + 1)).expect_err("it is longer than is taken");
+        assert_eq!(refused, "it has 1048577 bytes, at most 1048576 are taken");
+    }
 }

@@ -16,7 +16,7 @@ fn keys_that_nobody_knows() {
     check(
         "[sandbox]\ndefualt = 'read-only'",
         2,
-        "did you mean `default`? There are: default, initial_override, protected",
+        "did you mean `default`? There are: default, initial_override, tmp, network, protected",
     );
     check("[approval]\n\ndefault_ = 1", 3, "did you mean `default`?");
     check("[budget]\nmax_child = 1", 2, "did you mean `max_children`?");
@@ -33,8 +33,6 @@ fn keys_that_nobody_knows() {
 #[test]
 fn keys_of_later_versions() {
     let later = "is not supported by this version";
-    check("[sandbox]\ntmp = 'private'", 2, &format!("`sandbox.tmp` {later}"));
-    check("[sandbox]\nnetwork = 'denied'", 2, &format!("`sandbox.network` {later}"));
     check("\n[[provider.acp]]\nname = 'codex'", 2, &format!("`provider` {later}"));
     check("[plugins]\nx = false", 1, &format!("`plugins` {later}"));
     let row = "[[subagent]]\ntool = 'a'\nprovider = 'spawn'\nmode = ";
@@ -47,6 +45,9 @@ fn values_that_are_wrong() {
     check("model = 3", 1, "`model`: expected a string, found an integer");
     check("model = 'gpt-5'", 1, "provider/model");
     check("sandbox = 'read-only'", 1, "`sandbox`: expected a table, found a string");
+    check("[sandbox]\ntmp = 'mine'", 2, "`sandbox.tmp`: not a temporary directory: it is private or shared");
+    check("[sandbox]\nnetwork = true", 2, "`sandbox.network`: expected a string, found a boolean");
+    check("[sandbox]\nnetwork = 'some'", 2, "`sandbox.network`: not an access to the network: it is allowed or denied");
     check("[sandbox]\ndefault = 'wide'", 2, "`sandbox.default`: no sandbox mode named `wide`: use `read-only`");
     check("[sandbox]\ninitial_override = 'no'", 2, "expected a boolean, true or false, found a string");
     check("[sandbox]\nprotected = 'x'", 2, "expected an array of strings, found a string");

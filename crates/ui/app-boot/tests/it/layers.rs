@@ -16,7 +16,7 @@ struct Scalar {
     variable: (&'static str, &'static str, &'static str),
 }
 
-const SCALARS: [Scalar; 7] = [
+const SCALARS: [Scalar; 9] = [
     Scalar {
         key: "sandbox.default",
         default: "\"read-only\"",
@@ -32,6 +32,22 @@ const SCALARS: [Scalar; 7] = [
         narrower: ("'never'", "\"never\""),
         wider: ("'ask'", "\"ask\""),
         variable: ("TETHER_APPROVAL_DEFAULT", "never", "\"never\""),
+    },
+    Scalar {
+        key: "sandbox.tmp",
+        default: "\"private\"",
+        users: ("'shared'", "\"shared\""),
+        narrower: ("'private'", "\"private\""),
+        wider: ("'shared'", "\"shared\""),
+        variable: ("TETHER_SANDBOX_TMP", "shared", "\"shared\""),
+    },
+    Scalar {
+        key: "sandbox.network",
+        default: "\"denied\"",
+        users: ("'allowed'", "\"allowed\""),
+        narrower: ("'denied'", "\"denied\""),
+        wider: ("'allowed'", "\"allowed\""),
+        variable: ("TETHER_SANDBOX_NETWORK", "allowed", "\"allowed\""),
     },
     number("budget.max_depth", "3", "TETHER_BUDGET_MAX_DEPTH"),
     number("budget.max_children", "null", "TETHER_BUDGET_MAX_CHILDREN"),
@@ -74,7 +90,8 @@ fn every_layer_goes_over_the_one_before() {
 fn a_project_never_widens() {
     for Scalar { key, users, narrower, wider, .. } in SCALARS {
         // What would be narrower than the default counts for nothing above a narrower user.
-        let (user, shown) = if key == "approval.default" { narrower } else { users };
+        let has_two_values = users.0 == wider.0;
+        let (user, shown) = if has_two_values { narrower } else { users };
         let world = World::of(&file(key, user), &file(key, wider.0));
         assert_eq!(world.told(key), format!("{shown} {USERS}"));
         let not_taken = world.load().unwrap().not_taken;

@@ -69,8 +69,8 @@ async fn what_is_named_and_not_there() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_project_denies_need_not_be_there() {
     for (denied, told) in [
-        ("['edit', 'bash', 'x', 'y']", Some("3: no tool named `bash` (and 2 more), so nothing is denied by that")),
-        ("['bash']", Some("3: no tool named `bash`, so nothing is denied by that")),
+        ("['edit', 'fetch', 'x', 'y']", Some("3: no tool named `fetch` (and 2 more), so nothing is denied by that")),
+        ("['fetch']", Some("3: no tool named `fetch`, so nothing is denied by that")),
         ("['edit']", None),
     ] {
         let world = World::of("", &format!("\n[tools]\ndeny = {denied}"));

@@ -25,7 +25,7 @@ fn a_key_that_is_unknown() {
     check(USERS, "[offline]\nscrpt = 'x'", &["did you mean `script`"]);
     check(PROJECTS, "[budget]\nmax_dept = 1", &["config.toml:2:", "did you mean `max_depth`"]);
     // What is written down and not kept would be worse than an error.
-    check(USERS, "[sandbox]\ntmp = 'private'", &["config.toml:2:", "`sandbox.tmp` is not supported by this version"]);
+    check(USERS, "[plugins]\nx = false", &["config.toml:1:", "`plugins` is not supported by this version"]);
 }
 
 #[test]

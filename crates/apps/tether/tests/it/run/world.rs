@@ -17,7 +17,15 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        Self::of(tempfile::tempdir().unwrap())
+    }
+
+    /// Outside of the machine's temporary directory, in whose place commands have another.
+    pub(crate) fn beside_tmp() -> Self {
+        Self::of(tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap())
+    }
+
+    fn of(dir: TempDir) -> Self {
         let base = dir.path().canonicalize().unwrap();
         for below in ["area/root", "config/tether", "user"] {
             fs::create_dir_all(base.join(below)).unwrap();

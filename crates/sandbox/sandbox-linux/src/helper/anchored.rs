@@ -1,0 +1,25 @@
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use super::mounts;
+
+/// A name in the directory that it was in, and not in one that a command has put a link to in its place.
+pub(super) struct Anchored {
+    path: PathBuf,
+    _directory: OwnedFd,
+}
+
+impl Anchored {
+    /// No part of the path above the name may be a link.
+    pub(super) fn at(path: &Path) -> io::Result<Self> {
+        let (above, name) = path.parent().zip(path.file_name()).ok_or(io::ErrorKind::InvalidInput)?;
+        let directory = mounts::at(above)?;
+        let path = Path::new("/proc/self/fd").join(directory.as_raw_fd().to_string()).join(name);
+        Ok(Self { path, _directory: directory })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}

@@ -1,0 +1,197 @@
+//! Where a command works, and what it sees there.
+
+use std::fs;
+use std::path::Path;
+
+use sandbox::{Confinement, Mode, Network, SandboxProvider, Temp, Workspace};
+use subprocess::How;
+
+use crate::attacks::{Tier, usable};
+use crate::runs::{confined, confined_by, confinement, sh};
+use crate::who::Who;
+use crate::yard::{Home, Yard};
+
+/// What is mounted over the machine's own is mounted under the workspace.
+#[test]
+fn a_workspace_below_a_covered_directory_is_there() {
+    for (tier, sandbox, _) in usable() {
+        for (above, who) in
+            ["/tmp", "/var/tmp", "/dev/shm"].iter().flat_map(|it| Who::all().iter().map(move |who| (it, *who)))
+        {
+            if !Path::new(above).is_dir() {
+                continue;
+            }
+            let yard = Yard::below(Path::new(above), who, Home::Outside);
+            let script =
+                "pwd; cat src/a.txt; echo x > src/new; echo x > $OUT/file; echo x > .git/hooks/new; echo y > $TMPDIR/t";
+            let ran = confined(sandbox, &yard, Mode::WorkspaceWrite, &sh(script));
+            let text = format!("{tier:?} {above} {who}: {ran:?}");
+            assert!(ran.output.text.starts_with(&format!("{}\na\n", yard.root.display())), "{text}");
+            assert_eq!(fs::read_to_string(yard.root.join("src/new")).unwrap(), "x\n", "{text}");
+            assert_eq!(fs::read_to_string(yard.temp.join("t")).unwrap(), "y\n", "{text}");
+            assert_eq!(fs::read_to_string(yard.outside.join("file")).unwrap(), "outside\n", "{text}");
+            assert!(!yard.root.join(".git/hooks/new").exists(), "{text}");
+
+            let ran = confined(sandbox, &yard, Mode::ReadOnly, &sh("cat src/a.txt && echo x > src/other"));
+            assert!(ran.output.text.starts_with("a\n") && !yard.root.join("src/other").exists(), "{ran:?}");
+        }
+    }
+}
+
+#[test]
+fn the_temporary_directory_is_the_sessions_own() {
+    for (tier, sandbox, _) in usable().into_iter().filter(|(tier, ..)| *tier == Tier::Best) {
+        let yard = Yard::new(Who::Self_, Home::Outside);
+        let other = tempfile::NamedTempFile::new_in("/tmp").unwrap();
+        let script = format!("echo $TMPDIR; ls {}; echo x > /tmp/x; cat $TEMP/x", other.path().display());
+        let ran = confined(sandbox, &yard, Mode::WorkspaceWrite, &sh(&script));
+        assert!(ran.output.text.starts_with("/tmp\n") && ran.output.text.ends_with("x\n"), "{tier:?} {ran:?}");
+        assert!(ran.output.text.contains("No such file"), "{ran:?}");
+        assert_eq!(fs::read_to_string(yard.temp.join("x")).unwrap(), "x\n");
+    }
+}
+
+#[test]
+fn the_machines_temporary_directory_if_it_is_shared() {
+    for (tier, sandbox, _) in usable() {
+        let yard = Yard::new(Who::Self_, Home::Outside);
+        let shared = tempfile::tempdir_in("/tmp").unwrap();
+        let target = shared.path().join("x");
+        let boundary = |mode| Workspace::new(&yard.root).home(&yard.home).boundary(mode);
+        let confinement = |mode| Confinement {
+            boundary: boundary(mode),
+            network: Network::Denied,
+            temp: Temp::Shared("/tmp".into()),
+        };
+        let script = format!("echo x > {}; echo $TMPDIR", target.display());
+        let ran = confined_by(sandbox, &yard, &confinement(Mode::ReadOnly), &sh(&script));
+        assert!(!target.exists(), "{tier:?} {ran:?}");
+        let ran = confined_by(sandbox, &yard, &confinement(Mode::WorkspaceWrite), &sh(&script));
+        assert!(target.exists() && ran.output.text == "/tmp\n", "{tier:?} {ran:?}");
+    }
+}
+
+/// A file can be hidden as well, and a place that configuration names is protected even where nothing is.
+#[test]
+fn files_are_hidden_and_named_places_protected() {
+    for (tier, sandbox, _) in usable().into_iter().filter(|(tier, ..)| *tier == Tier::Best) {
+        let yard = Yard::new(Who::Self_, Home::Outside);
+        fs::write(yard.root.join(".env"), "KEY=1").unwrap();
+        fs::create_dir_all(yard.root.join("real")).unwrap();
+        std::os::unix::fs::symlink("real", yard.root.join("ci")).unwrap();
+        let workspace = Workspace::new(&yard.root).temp(&yard.temp).home(yard.root.join(".env"));
+        let workspace = workspace.protect("ci/deploy").protect("new/deep/hooks").protect("src/a.txt");
+        let confinement = Confinement {
+            boundary: workspace.boundary(Mode::WorkspaceWrite),
+            network: Network::Denied,
+            temp: Temp::Private(yard.temp.clone()),
+        };
+        let script = "cat .env; echo x > .env; rm .env; mkdir real/deploy; echo x > ci/deploy; rm ci; mv real x
+                      mkdir -p new/deep/hooks; echo x > new/deep/hooks/h; echo x > src/a.txt; mv src s
+                      echo ok > allowed; echo ok > src/allowed; echo ok > real/allowed";
+        let ran = confined_by(sandbox, &yard, &confinement, &sh(script));
+        let text = format!("{tier:?} {ran:?}");
+        assert!(!ran.output.text.contains("KEY"), "{text}");
+        assert_eq!(fs::read_to_string(yard.root.join(".env")).unwrap(), "KEY=1", "{text}");
+        assert_eq!(fs::read_to_string(yard.root.join("src/a.txt")).unwrap(), "a\n", "{text}");
+        assert!(yard.root.join("ci").is_symlink() && yard.root.join("real").is_dir(), "{text}");
+        assert!(!yard.root.join("real/deploy").exists() && !yard.root.join("new").exists(), "{text}");
+        for allowed in ["allowed", "src/allowed", "real/allowed"] {
+            assert_eq!(fs::read_to_string(yard.root.join(allowed)).unwrap(), "ok\n", "{text}");
+        }
+    }
+}
+
+/// A `.git` that is a link, or a file as in a worktree.
+#[test]
+fn a_repository_elsewhere_is_held_where_it_is() {
+    for (_, sandbox, _) in usable().into_iter().filter(|(tier, ..)| *tier == Tier::Best) {
+        let yard = Yard::new(Who::Self_, Home::Outside);
+        fs::rename(yard.root.join(".git"), yard.root.join("data")).unwrap();
+        std::os::unix::fs::symlink("data", yard.root.join(".git")).unwrap();
+        let script = "echo x > .git/hooks/h; echo x > data/hooks/h2; rm .git; mv data d; echo x >> data/config; echo x > data/ok";
+        let ran = confined(sandbox, &yard, Mode::WorkspaceWrite, &sh(script));
+        assert!(yard.root.join(".git").is_symlink() && yard.root.join("data/ok").is_file(), "{ran:?}");
+        assert_eq!(fs::read_dir(yard.root.join("data/hooks")).unwrap().count(), 1, "{ran:?}");
+        assert_eq!(fs::read_to_string(yard.root.join("data/config")).unwrap().lines().count(), 2, "{ran:?}");
+
+        let yard = Yard::new(Who::Self_, Home::Outside);
+        fs::remove_dir_all(yard.root.join(".git")).unwrap();
+        fs::write(yard.root.join(".git"), "gitdir: /elsewhere").unwrap();
+        let script = "echo 'gitdir: evil' > .git; rm .git; mv .git x; mkdir .git";
+        let ran = confined(sandbox, &yard, Mode::WorkspaceWrite, &sh(script));
+        assert_eq!(fs::read_to_string(yard.root.join(".git")).unwrap(), "gitdir: /elsewhere", "{ran:?}");
+    }
+}
+
+/// Replaced from outside, a file is no longer what was mounted over. Tether's own directory changes all the time.
+#[test]
+fn what_changes_from_outside_is_told() {
+    for (_, sandbox, _) in usable().into_iter().filter(|(tier, ..)| *tier == Tier::Best) {
+        for (changed, told) in
+            [(".git/config", true), ("src/a.txt", false), ("own/home/log", false), ("own/home/new", false)]
+        {
+            let yard = Yard::new(Who::Self_, Home::Inside);
+            let root = &yard.root;
+            let ran = std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    while !root.join("ready").exists() {
+                        std::thread::yield_now();
+                    }
+                    fs::write(root.join("new"), "changed").unwrap();
+                    fs::rename(root.join("new"), root.join(changed)).unwrap();
+                    fs::write(root.join("go"), "").unwrap();
+                });
+                let script = "touch ready; until [ -e go ]; do sleep 0.01; done";
+                confined(sandbox, &yard, Mode::WorkspaceWrite, &sh(script))
+            });
+            let notes: Vec<_> = ran.notes.iter().filter(|note| note.contains("something outside")).collect();
+            assert_eq!(notes.len(), usize::from(told), "{changed}: {ran:?}");
+            assert!(!told || notes[0].contains(changed), "{changed}: {ran:?}");
+        }
+    }
+}
+
+/// In a network of its own there is still a loopback device; and without a denial there is the machine's.
+#[test]
+fn the_network_is_what_is_said() {
+    for (tier, sandbox, _) in usable() {
+        let yard = Yard::new(Who::Self_, Home::Outside);
+        let script = "cat /proc/net/dev | wc -l";
+        let lines = |network| {
+            let confinement = Confinement { network, ..confinement(&yard, Mode::WorkspaceWrite) };
+            confined_by(sandbox, &yard, &confinement, &sh(script)).output.text
+        };
+        let host = format!("{}\n", fs::read_to_string("/proc/net/dev").unwrap().lines().count());
+        assert_eq!(lines(Network::Allowed), host, "{tier:?}");
+        assert_eq!(lines(Network::Denied), if tier == Tier::Best { "3\n" } else { &host }, "{tier:?}");
+        if tier == Tier::Best {
+            let ran = confined(sandbox, &yard, Mode::WorkspaceWrite, &crate::attacks::programs::argv("own loopback"));
+            assert!(ran.output.text.contains("reached itself"), "{ran:?}");
+        }
+        let argv = crate::attacks::programs::argv("tcp");
+        let allowed = Confinement { network: Network::Allowed, ..confinement(&yard, Mode::WorkspaceWrite) };
+        let ran = confined_by(sandbox, &yard, &allowed, &argv);
+        assert!(ran.output.text.contains("ESCAPED: connect"), "{tier:?} {ran:?}");
+        let ran = confined_by(sandbox, &yard, &allowed, &crate::attacks::programs::argv("unix socket"));
+        assert!(!ran.output.text.contains("ESCAPED"), "{tier:?}: never by a path: {ran:?}");
+    }
+}
+
+#[test]
+fn a_command_ends_as_it_ends() {
+    for (tier, sandbox, _) in usable() {
+        let yard = Yard::new(Who::Self_, Home::Outside);
+        for (script, how) in [
+            ("exit 7", How::Exited(7)),
+            ("exit 255", How::Exited(255)),
+            ("kill -TERM $$", How::Signaled(15)),
+            ("kill -KILL $$", How::Signaled(9)),
+            ("sleep 100 & exit 3", How::Exited(3)),
+        ] {
+            let ran = confined(sandbox, &yard, Mode::WorkspaceWrite, &sh(script));
+            assert_eq!(ran.how, how, "{tier:?} {script}");
+        }
+        assert_eq!(sandbox.name(), "linux");
+    }
+}

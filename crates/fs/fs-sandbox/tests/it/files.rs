@@ -218,6 +218,7 @@ fn full_access_goes_where_names_lead() {
     }
     assert!(world.at("ws/link").is_symlink(), "the link is kept");
     assert_eq!(how(&world.run(fence.write("turning", b"x".to_vec(), None))), How::Other);
+    assert_eq!(how(&world.run(fence.read("turning/x", 9))), How::Other, "it leads nowhere, and is not denied");
     assert!(world.run(fence.read("/proc/self/status", MAX_FILE_BYTES)).unwrap().bytes.starts_with(b"Name:"));
 }
 

@@ -312,4 +312,10 @@ mod tests {
         let first = ones.unwrap().mistake(&many).unwrap();
         assert_eq!(first, "/a/0: 1 was expected", "without a choice the first is enough");
     }
+
+    #[test]
+    fn schemas_are_equal_by_what_they_say() {
+        let of = |name: &str| OutputSchema::new(json!({ "type": "object", "required": [name] })).unwrap();
+        assert!(of("a") == of("a") && of("a") != of("b"));
+    }
 }

@@ -253,7 +253,8 @@ const SANDBOX_EXAMPLE: &str = "Examples:
   tether sandbox --sandbox workspace-write --network allowed -- make test
 
 Nothing but the usual variables is in its environment. Exit status: the command's own, 128 + N where signal N ended it · 2
-usage or configuration · 125 it could not be confined, and was not run · 127 there is no such program";
+usage or configuration · 125 it could not be confined, and was not run · 126 it cannot be executed · 127 there is no
+such program";
 
 const SESSIONS_EXAMPLE: &str = "Example:
   tether sessions tree 01997f3c-6d1e-7c53-a5fa-2c4c8fbd6a01";

@@ -1,5 +1,6 @@
 //! `tether sandbox`: any command under a mode, outside of any session.
 
+use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -9,10 +10,12 @@ use app_boot::{Boot, Config, Flags, Stops, Tmp};
 use bundle::Helper;
 use context::{Ctx, Scope};
 use fs_sandbox::Fence;
+use rustix::fs::FileType;
 use sandbox::{
-    Boundary, CannotConfine, CommandLine, Confinement, Network, SandboxProvider as _, Temp, Workspace, one_line,
+    Boundary, CannotConfine, CommandLine, Confinement, Mode, Network, SandboxProvider as _, Temp, Workspace, one_line,
 };
 use sandbox_linux::LinuxSandbox;
+use shell::Scratch;
 use subprocess::{Environment, How, Process, Spawn, Streams};
 
 use crate::cli::Sandboxed;
@@ -21,6 +24,7 @@ use crate::exit::{Exit, Failure, tell};
 
 /// It was not confined, and so not run.
 const NOT_CONFINED: u8 = 125;
+const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
 
 /// `tether sandbox`.
@@ -34,6 +38,7 @@ pub(crate) fn sandboxed(asked: &Sandboxed, home: Option<PathBuf>, helper: &Helpe
             return Ok(Exit::Usage.into());
         }
     };
+    refuse_directories()?;
     let stops = Stops::listen(Exit::Interrupted.code().into()).map_err(Failure::failed)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::failed)?;
     runtime.block_on(async {
@@ -55,11 +60,21 @@ async fn run(
     helper: &Helper,
 ) -> Result<ExitCode, Failure> {
     let mode = asked.sandbox.unwrap_or(config.sandbox.value);
+    if mode == Mode::DangerFullAccess && asked.network == Some(Network::Denied) {
+        return Err(Failure::usage(anyhow!("`--network denied` needs a mode that confines: {mode} holds nothing")));
+    }
     let own = match config.tmp.value {
-        Tmp::Private => Some(tempfile::Builder::new().prefix("tether-").tempdir().map_err(Failure::failed)?),
+        Tmp::Private => match Scratch::make(app) {
+            Ok(scratch) => Some(scratch),
+            Err(error) => {
+                let place = std::env::temp_dir();
+                tell(format!("no temporary directory can be made in {}: {error}", one_line(&place.to_string_lossy())));
+                return Ok(ExitCode::from(NOT_CONFINED));
+            }
+        },
         Tmp::Shared => None,
     };
-    let temp = own.as_ref().map_or_else(std::env::temp_dir, |dir| dir.path().to_owned());
+    let temp = own.as_ref().map_or_else(std::env::temp_dir, Scratch::tmp);
     let mut workspace = Workspace::new(root).temp(&temp).home(&boot.places.home);
     workspace = boot.private().into_iter().fold(workspace, Workspace::home);
     workspace = config.protected.iter().fold(workspace, |workspace, path| workspace.protect(&path.value));
@@ -94,8 +109,9 @@ async fn run(
         How::Exited(code) => ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)),
         How::Signaled(signal) => ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX)),
         How::NotFound { program, why } => {
-            tell(format!("{}: {why}", one_line(&program)));
-            ExitCode::from(NOT_FOUND)
+            let is_there = Path::new(&program).exists();
+            tell(format!("`{}` cannot be run: {why}", one_line(&program)));
+            ExitCode::from(if is_there { NOT_EXECUTABLE } else { NOT_FOUND })
         }
         How::SetUpFailed { stage, why } => {
             tell(format!(
@@ -111,6 +127,18 @@ async fn run(
             ExitCode::from(NOT_CONFINED)
         }
     })
+}
+
+/// A directory that a command is handed open leads past what it is confined to.
+fn refuse_directories() -> Result<(), Failure> {
+    let (stdin, stdout, stderr) = (std::io::stdin(), std::io::stdout(), std::io::stderr());
+    for (name, stream) in [("input", stdin.as_fd()), ("output", stdout.as_fd()), ("error", stderr.as_fd())] {
+        let found = rustix::fs::fstat(stream).map(|found| FileType::from_raw_mode(found.st_mode));
+        if found == Ok(FileType::Directory) {
+            return Err(Failure::usage(anyhow!("standard {name} is a directory, which no command is given")));
+        }
+    }
+    Ok(())
 }
 
 /// How the command is started: through the helper that confines it, or the one that only holds its processes together.

@@ -1,6 +1,3 @@
-use std::fs::Permissions;
-use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -10,6 +7,7 @@ use context::{BoxError, Ctx, Need, Plugin};
 use fs::FileSystem;
 use sandbox::Workspace;
 use sandbox_policy::SandboxPolicy;
+use shell::Scratch;
 
 use crate::Fences;
 
@@ -76,18 +74,13 @@ impl AgentSetup for Setup {
             Tmp::None => workspace,
             Tmp::Shared => workspace.temp(std::env::temp_dir()),
             Tmp::Private => {
-                let made = agent.ctx().spawn_blocking("temporary directory", private_directory)?.await;
-                let made = made.map_err(|_| "making a temporary directory panicked")?;
-                let made = made.map_err(|error| format!("no temporary directory could be made: {error}"))?;
-                let (path, ctx) = (made.path().to_owned(), agent.ctx());
-                ctx.on_close("remove the temporary directory", move || async move {
-                    // What somebody put there may be hard to remove. That is no failure of the agent's.
-                    if let Err(error) = tokio::task::spawn_blocking(move || made.close()).await? {
-                        tracing::warn!(%error, "a temporary directory could not be removed");
-                    }
-                    Ok(())
-                })?;
-                workspace.temp(path)
+                let ctx = agent.ctx().clone();
+                let making = agent.ctx().spawn_blocking("temporary directory", move || Scratch::make(&ctx))?;
+                let made = making.await.map_err(|_| "making a temporary directory panicked")?;
+                let tmp = std::env::temp_dir();
+                let made =
+                    made.map_err(|error| format!("no temporary directory can be made in {}: {error}", tmp.display()))?;
+                workspace.temp(made.tmp())
             }
         };
         let (fences, mode, ctx) = (self.fences.clone(), self.policy.source_for(agent.session()), agent.ctx().clone());
@@ -96,9 +89,4 @@ impl AgentSetup for Setup {
         agent.ctx().provide::<Workspace>(Arc::new(fence.workspace().clone()))?;
         Ok(agent.ctx().provide::<dyn FileSystem>(Arc::new(fence))?)
     }
-}
-
-fn private_directory() -> io::Result<tempfile::TempDir> {
-    let private = Permissions::from_mode(0o700);
-    tempfile::Builder::new().prefix("tether-").permissions(private).tempdir()
 }

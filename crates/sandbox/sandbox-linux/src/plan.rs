@@ -159,8 +159,9 @@ impl Plan {
             Files::Writable => Tmp::Session(Raw::from(confinement.temp.path())),
         };
         let seen = match &tmp {
-            Tmp::Machine => confinement.temp.path().to_owned(),
-            Tmp::Session(_) | Tmp::Empty => PathBuf::from("/tmp"),
+            // Its own path leads there as well, and is the one that file tools know.
+            Tmp::Machine | Tmp::Session(_) => confinement.temp.path().to_owned(),
+            Tmp::Empty => PathBuf::from("/tmp"),
         };
         let reach = |extent| match extent {
             Extent::Entry => Reach::Entry,

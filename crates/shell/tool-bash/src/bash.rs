@@ -129,7 +129,7 @@ where
     fn description(&self) -> Cow<'_, str> {
         "Runs a command line in bash and answers with its exit status and its output. Each call begins anew: `cd` and \
          variables do not carry over. It reads nothing, and nobody is at its terminal. Of long output the head and the \
-         tail are shown, and all of it is kept in a file."
+         tail are shown; all of it is in a file that `read` finds. What is temporary goes to `$TMPDIR`."
             .into()
     }
 

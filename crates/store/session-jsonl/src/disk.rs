@@ -85,7 +85,7 @@ pub(crate) struct Stat {
     pub changed: (i64, i64),
 }
 
-/// Whoever has it, has the lock. Dropping it frees the lock and removes its file.
+/// Whoever has it, has the lock. Dropping it frees the lock; its file is removed, or kept under another name for the next.
 pub(crate) type Lease = Box<dyn Send>;
 
 pub(crate) enum Leased {

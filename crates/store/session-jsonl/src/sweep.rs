@@ -23,7 +23,7 @@ pub(crate) fn sweep(disk: &dyn Disk, names: impl Fn(SessionId) -> Names) {
         drop(disk.lease(spare));
     }
     for orphan in orphans {
-        // Dropping the lease removes the lock.
+        // Dropping the lease takes the lock's name away.
         let Ok(Leased::Mine(_lease)) = disk.lease(&orphan.lock()) else { continue };
         if has_no_log(disk, &orphan)
             && let Err(error) = disk.remove(&orphan.unfinished())

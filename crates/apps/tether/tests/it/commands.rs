@@ -175,6 +175,13 @@ fn any_command_runs_under_a_mode() {
     assert!(ran.stderr.contains("no-such-program"), "{}", ran.stderr);
     let ran = world.tether(&["sandbox"]);
     assert_eq!(ran.status, 2);
+    let mut command = world.command(&["sandbox", "--", "true"]);
+    command.stdin(fs::File::open(world.root()).unwrap());
+    let ran = command.output().unwrap();
+    assert_eq!(ran.status.code(), Some(2), "a directory leads past what holds");
+    let held = ["sandbox", "--sandbox", "danger-full-access", "--network", "denied", "--", "true"];
+    assert!(world.tether(&held).refused(2).contains("`--network denied` needs a mode that confines"));
+    assert_eq!(world.tether(&["sandbox", "--", "/tmp"]).status, 126);
     let ran = world.fed(&["sandbox", "--", "cat"], "what it reads");
     assert_eq!((ran.status, &*ran.stdout), (0, "what it reads"));
     let ran = world.tether(&["sandbox", "--", "cat", world.path("config/tether").to_str().unwrap()]);

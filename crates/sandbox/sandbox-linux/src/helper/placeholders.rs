@@ -10,12 +10,12 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
 use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
 
 use super::anchored::Anchored;
-use super::protect::{Kind, Layout, Placeholder};
+use super::protect::{COMMON_DIR, Kind, Layout, Placeholder};
 use super::stage::{SetUp, Stage};
 use crate::plan::{Plan, Raw};
 
@@ -144,12 +144,23 @@ impl Put {
         if (self.dev, self.ino) != (found.dev(), found.ino()) {
             return;
         }
-        let _ = match found.is_dir() {
+        let remove = || match found.is_dir() {
             true => fs::remove_dir(path),
-            false if found.len() == 0 => fs::remove_file(path),
+            false if is_placeholder(path, &found) => fs::remove_file(path),
             false => Ok(()),
         };
+        if let Err(error) = remove()
+            && error.kind() == io::ErrorKind::PermissionDenied
+        {
+            // A command may have closed its own directory.
+            let _ = anchored.opened(remove);
+        }
     }
+}
+
+fn is_placeholder(path: &Path, found: &Metadata) -> bool {
+    let says_common = || fs::read(path).is_ok_and(|text| text == COMMON_DIR);
+    found.is_file() && (found.len() == 0 || found.len() == COMMON_DIR.len() as u64 && says_common())
 }
 
 /// `None` where nobody can make anything, so that nothing has to be held.
@@ -159,6 +170,7 @@ fn make(placeholder: &Placeholder) -> io::Result<Option<Metadata>> {
     let made = match placeholder.kind {
         Kind::Directory => fs::create_dir(path),
         Kind::File => File::options().write(true).create_new(true).open(path).map(drop),
+        Kind::CommonDir => make_whole(path, COMMON_DIR),
     };
     match made {
         Ok(()) => path.symlink_metadata().map(Some),
@@ -167,6 +179,18 @@ fn make(placeholder: &Placeholder) -> io::Result<Option<Metadata>> {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied && !is_own_parent(&placeholder.path) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// A file that is never seen without its content: git on the host would trip over it.
+fn make_whole(path: &Path, content: &[u8]) -> io::Result<()> {
+    let unfinished = path.with_extension(format!("tether-{}", std::process::id()));
+    let mut file = File::options().write(true).create_new(true).open(&unfinished)?;
+    let named =
+        file.write_all(content).and_then(|()| Ok(renameat_with(CWD, &unfinished, CWD, path, RenameFlags::NOREPLACE)?));
+    if named.is_err() {
+        let _ = fs::remove_file(&unfinished);
+    }
+    named
 }
 
 fn is_own_parent(path: &Path) -> bool {

@@ -42,15 +42,18 @@ pub(crate) struct Placeholder {
 pub(crate) enum Kind {
     Directory,
     File,
+    /// What git takes for its own directory, as it would without. An empty one it does not take.
+    CommonDir,
 }
+
+/// What stands in a placeholder of [`Kind::CommonDir`].
+pub(super) const COMMON_DIR: &[u8] = b".\n";
 
 /// What is to be done for the protected paths of a plan.
 #[derive(Debug, Default)]
 pub(crate) struct Layout {
     binds: BTreeMap<PathBuf, Hold>,
     pub(crate) placeholders: Vec<Placeholder>,
-    /// What is missing and cannot have a placeholder, because git takes even an empty one for real.
-    pub(crate) watched: Vec<PathBuf>,
 }
 
 impl Layout {
@@ -127,16 +130,13 @@ impl Layout {
     }
 
     fn miss(&mut self, path: PathBuf, last: bool) {
-        let parent = path.parent().and_then(Path::file_name);
-        let name = path.file_name();
-        let in_git = last && parent == Some(OsStr::new(".git"));
-        if in_git && name == Some(OsStr::new("commondir")) {
-            self.watched.push(path);
-            return;
-        }
-        let is_file = in_git && (name == Some(OsStr::new("config")) || name == Some(OsStr::new("config.worktree")));
+        let kind = match path.file_name().and_then(OsStr::to_str).filter(|_| last) {
+            Some("commondir") => Kind::CommonDir,
+            Some("config" | "config.worktree") => Kind::File,
+            _ => Kind::Directory,
+        };
         self.hold(&path, Hold::Whole);
-        self.placeholders.push(Placeholder { path, kind: if is_file { Kind::File } else { Kind::Directory } });
+        self.placeholders.push(Placeholder { path, kind });
     }
 
     fn hold(&mut self, path: &Path, hold: Hold) {

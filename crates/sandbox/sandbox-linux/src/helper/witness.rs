@@ -15,7 +15,6 @@ pub(super) use snapshot::Snapshot;
 /// A look at what is held by mounts, before and after. What changes there was changed from outside, and may have undone
 /// a mount.
 pub(super) struct Watch {
-    missing: Vec<PathBuf>,
     held: Vec<(PathBuf, Sign)>,
 }
 
@@ -28,19 +27,18 @@ impl Watch {
         let is_hidden = |path: &Path| plan.hidden().any(|hidden| path.starts_with(hidden));
         let held = layout.binds().into_iter().filter(|bind| bind.hold == Hold::Whole && !is_hidden(&bind.path));
         let held = held.filter_map(|bind| Some((sign(&bind.path)?, bind.path)));
-        Self { missing: layout.watched.clone(), held: held.map(|(sign, path)| (path, sign)).collect() }
+        Self { held: held.map(|(sign, path)| (path, sign)).collect() }
     }
 
-    /// Removes what was made where nothing may be, and says what was found.
+    /// Says what was found.
     pub(super) fn end(self) -> Vec<String> {
-        let made = self.missing.iter().filter(|path| sign(path).is_some()).map(|path| remove(path));
         let changed = self.held.iter().filter(|(path, before)| sign(path) != Some(*before)).map(|(path, _)| {
             format!(
                 "{} is protected, and something outside the sandbox changed it while the command ran",
                 path.display()
             )
         });
-        made.chain(changed).collect()
+        changed.collect()
     }
 }
 

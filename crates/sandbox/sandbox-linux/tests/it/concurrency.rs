@@ -12,19 +12,32 @@ use crate::runs::{confined, confinement, sh};
 use crate::who::Who;
 use crate::yard::{Home, Yard};
 
+/// What a command tries once another one, which had put placeholders there, has ended; and what may not be there then.
+const PLANTS: [(&str, &[&str]); 2] = [
+    (
+        "rm -rf .git; mkdir -p .git/hooks; echo x > .git/HEAD; echo x > .git/hooks/pre-commit; echo x > .tether/new",
+        &[".git", ".tether"],
+    ),
+    (
+        "mkdir evil; echo ../evil > .git/commondir; rm -f .git/commondir; mv evil .git/commondir; chmod 555 .git",
+        &[".git/commondir", ".git/modules", ".tether"],
+    ),
+];
+
 /// A placeholder that one command put there holds another one that found it there; it goes with the last.
 #[test]
 fn what_was_put_there_stays_until_the_last_command_ends() {
     for (_, sandbox, _) in usable().into_iter().filter(|(tier, ..)| *tier == Tier::Best) {
-        for who in Who::all() {
+        for (who, (plant, none)) in Who::all().iter().flat_map(|who| PLANTS.map(|plant| (who, plant))) {
             let yard = Yard::new(*who, Home::Outside);
-            fs::remove_dir_all(yard.root.join(".git")).unwrap();
+            if none.contains(&".git") {
+                fs::remove_dir_all(yard.root.join(".git")).unwrap();
+            }
             let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
             let _inside = runtime.enter();
             let scope = Scope::root("test");
-            let script = "echo ready; until [ -e go ]; do sleep 0.01; done
-                          mkdir -p .git/hooks; echo x > .git/HEAD; echo x > .git/hooks/pre-commit; echo x > .tether/new; echo tried";
-            let argv = sh(script);
+            let script = format!("echo ready; until [ -e go ]; do sleep 0.01; done; {plant}; echo tried");
+            let argv = sh(&script);
             let command = CommandLine { argv: &argv, cwd: &yard.root };
             let (first, second) = runtime.block_on(async {
                 let start = || {
@@ -51,7 +64,7 @@ fn what_was_put_there_stays_until_the_last_command_ends() {
                 first.kill();
                 first.wait().await;
             });
-            assert!(yard.root.join(".git").is_dir() && yard.root.join(".tether").is_dir());
+            assert!(none.iter().all(|name| yard.root.join(name).exists()));
             fs::write(yard.root.join("go"), "").unwrap();
             let text = runtime.block_on(async {
                 let mut second = second;
@@ -66,7 +79,7 @@ fn what_was_put_there_stays_until_the_last_command_ends() {
                 String::from_utf8(said).unwrap()
             });
             assert!(text.ends_with("tried\n"), "{text}");
-            assert!(!yard.root.join(".git").exists() && !yard.root.join(".tether").exists(), "{text}");
+            assert!(none.iter().all(|name| !yard.root.join(name).exists()), "{text}");
             runtime.block_on(scope.close()).unwrap();
         }
     }

@@ -71,7 +71,7 @@ pub(super) fn waits(command: &Simple, has_editor: bool) -> Option<(String, &'sta
         "sqlite3" if reads_nothing && args.len() <= 1 && !args.iter().any(is_short) => told(STATEMENT),
         "gdb" if reads_nothing && args.is_empty() => told(DEBUG),
         "fzf" if !args.iter().any(|arg| arg.text.starts_with("-f") || arg.text.starts_with("--filter")) => told(FILTER),
-        "mc" | "ranger" | "nnn" | "tig" | "lazygit" => told(WITHOUT),
+        "ranger" | "nnn" | "tig" | "lazygit" => told(WITHOUT),
         _ => None,
     }
 }
@@ -97,6 +97,8 @@ fn program(mut words: &[Word]) -> &[Word] {
 
 fn is_assignment(word: &Word) -> bool {
     let Some((name, _)) = word.text.split_once('=') else { return false };
+    let name = name.strip_suffix('+').unwrap_or(name);
+    let name = name.strip_suffix(']').and_then(|name| name.split_once('[')).map_or(name, |(name, _)| name);
     !name.is_empty()
         && !name.starts_with(|c: char| c.is_ascii_digit())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
@@ -160,7 +162,13 @@ fn git(args: &[Word], has_editor: bool) -> Option<(String, &'static str)> {
         "rebase" => &["-i", "--interactive"],
         "add" => &["-p", "-i", "--patch", "--interactive", "-e", "--edit"],
         "commit" => &["-p", "--patch", "--interactive"],
-        "checkout" | "restore" | "reset" | "stash" => &["-p", "--patch"],
+        "checkout" | "restore" | "reset" => &["-p", "--patch"],
+        // Of what it only shows, `-p` is a form.
+        "stash"
+            if args.first().is_none_or(|arg| arg.text.starts_with('-') || ["push", "save"].contains(&&*arg.text)) =>
+        {
+            &["-p", "--patch"]
+        }
         _ => return None,
     };
     let hint = if command.text == "rebase" { REBASE } else { PATCH };

@@ -313,6 +313,34 @@ mod tests {
         assert_eq!(first, "/a/0: 1 was expected", "without a choice the first is enough");
     }
 
+    // D-30
+    #[test]
+    fn a_schema_is_so_deep_and_no_deeper_however_it_is_nested() {
+        let nestings: [fn(Value) -> Value; 4] = [
+            |within| json!({ "properties": { "a": within } }),
+            |within| json!({ "items": within }),
+            |within| json!({ "anyOf": [within] }),
+            |within| json!({ "oneOf": [within] }),
+        ];
+        for nest in nestings {
+            let of = |depth: usize| {
+                let mut schema = (1..depth).fold(json!({}), |within, _| nest(within));
+                schema["type"] = "object".into();
+                check(&schema, &mut String::new(), 1)
+            };
+            assert_eq!(of(DEPTH_LIMIT), Ok(()));
+            let wrong = of(DEPTH_LIMIT + 1).unwrap_err().to_string();
+            assert!(wrong.ends_with("it is more than 24 schemas deep"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn choices_of_either_kind_count_wherever_they_are() {
+        let both =
+            json!({ "anyOf": [{}, {}], "oneOf": [{ "type": "object" }], "properties": { "a": { "oneOf": [{}] } } });
+        assert_eq!(choices_in(&both), 3 + 3 + 2);
+    }
+
     #[test]
     fn schemas_are_equal_by_what_they_say() {
         let of = |name: &str| OutputSchema::new(json!({ "type": "object", "required": [name] })).unwrap();

@@ -36,7 +36,7 @@ impl Snapshot {
     pub(in super::super) fn take(layout: &Layout) -> Self {
         let binds = layout.binds();
         let placeholders: Vec<_> = layout.placeholders.iter().map(|it| it.path.clone()).collect();
-        let missing = placeholders.iter().chain(&layout.watched).cloned().collect();
+        let missing = placeholders.clone();
         let held = |hold| binds.iter().filter(move |bind| bind.hold == hold).map(|bind| bind.path.clone());
         let whole: Vec<_> = held(Hold::Whole).filter(|path| !placeholders.contains(path)).collect();
         let names = held(Hold::Name).filter_map(|path| identity(&path).map(|identity| (path, identity))).collect();

@@ -5,6 +5,7 @@ mod concurrency;
 mod ends;
 mod enforcement;
 mod evidence;
+mod ground;
 mod places;
 mod runs;
 mod tools;

@@ -8,6 +8,8 @@ use std::process::Command;
 
 use rustix::process::geteuid;
 
+use crate::ground::ground;
+
 const AS: &str = "__it-as";
 const NOBODY: u32 = 65_534;
 /// Where a user who may not write beside what is built makes yards.
@@ -74,7 +76,7 @@ pub(crate) fn again_as_an_ordinary_user(test: &str) {
     }
     let args = Who::Nobody.step_down(vec!["--exact".into(), test.into(), "--nocapture".into()]);
     let mut command = Command::new(std::env::current_exe().unwrap());
-    let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let place = tempfile::tempdir_in(ground()).unwrap();
     Who::Nobody.own(place.path());
     let output = command.args(args).env("HOME", "/").env(PLACE, place.path()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);

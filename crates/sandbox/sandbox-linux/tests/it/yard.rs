@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use sandbox::{Boundary, Mode, Workspace};
 use tempfile::TempDir;
 
+use crate::ground::{ground, program};
 use crate::tree::Tree;
 use crate::who::{PLACE, Who};
 
@@ -48,7 +49,7 @@ pub(crate) struct Yard {
 impl Yard {
     /// Beside what is built, or where whoever runs this as another user says.
     pub(crate) fn new(who: Who, home: Home) -> Self {
-        let place = std::env::var_os(PLACE).map_or_else(|| env!("CARGO_TARGET_TMPDIR").into(), PathBuf::from);
+        let place = std::env::var_os(PLACE).map_or_else(ground, PathBuf::from);
         Self::below(&place, who, home)
     }
 
@@ -132,7 +133,7 @@ impl Yard {
             ("TCP", port(self.tcp.local_addr())),
             ("UDP", port(self.udp.local_addr())),
             ("SHARED", self.shared.key.to_string().into()),
-            ("SELF", std::env::current_exe().unwrap().into()),
+            ("SELF", program().into()),
         ]
     }
 

@@ -20,9 +20,9 @@ impl World {
         Self::of(tempfile::tempdir().unwrap())
     }
 
-    /// Outside of the machine's temporary directory, in whose place commands have another.
+    /// Outside of `/tmp`, in whose place commands have another.
     pub(crate) fn beside_tmp() -> Self {
-        Self::of(tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap())
+        Self::of(tempfile::tempdir_in("/var/tmp").unwrap())
     }
 
     fn of(dir: TempDir) -> Self {

@@ -14,12 +14,13 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+use crate::ground::program;
 use crate::yard::ESCAPED;
 
 const ATTACK: &str = "__it-attack";
 
 pub(crate) fn argv(name: &str) -> Vec<OsString> {
-    vec![std::env::current_exe().unwrap().into(), ATTACK.into(), name.into()]
+    vec![program().into(), ATTACK.into(), name.into()]
 }
 
 pub(crate) fn run_if_asked() -> Option<i32> {

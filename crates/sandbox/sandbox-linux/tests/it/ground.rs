@@ -4,6 +4,7 @@
 use std::fs::{self, DirBuilder, Permissions};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// For a checkout that is in nobody else's reach.
 const OTHERWISE: &str = "/var/tmp";
@@ -16,6 +17,11 @@ pub(crate) fn ground() -> PathBuf {
 
 /// This executable, or a copy of it.
 pub(crate) fn program() -> PathBuf {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(within_reach).clone()
+}
+
+fn within_reach() -> PathBuf {
     let own = std::env::current_exe().unwrap();
     if is_open(&own) {
         return own;

@@ -1,9 +1,10 @@
 //! What a model sees of a command, byte for byte, and what front doors are told.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use sandbox::{Enforcement, Mode};
-use serde_json::json;
+use serde_json::{Value, json};
 use tool_bash::Config;
 use tools::{OUTPUT_LIMIT, ToolProgress};
 
@@ -26,7 +27,10 @@ async fn answers_read_like_this() {
     ] {
         let output = stage.call("bash", arguments.clone()).await;
         let command = arguments["command"].as_str().unwrap();
-        all.push_str(&format!("$ {command}\n{}\n{}\n\n", stage.said(&output), meta(&output)));
+        // By name, whatever order this build keeps the fields of objects in.
+        let told: BTreeMap<String, Value> = serde_json::from_value(meta(&output)).unwrap();
+        let told = serde_json::to_string(&told).unwrap();
+        all.push_str(&format!("$ {command}\n{}\n{told}\n\n", stage.said(&output)));
     }
     insta::assert_snapshot!(all);
     stage.close().await;

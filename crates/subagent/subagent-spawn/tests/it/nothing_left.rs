@@ -198,14 +198,16 @@ async fn a_start_given_up_at_any_poll_leaves_nothing_or_a_child_that_was_announc
         for way in WAYS {
             let tape = Tape::new(2, |_| false);
             let world = taped(&tape).await;
-            let (mut with, mut without) = (0, 0);
-            for polls in 0..60 {
+            let (mut with, mut without, mut polls) = (0, 0, 0);
+            // Part of a start is work of other threads, which no number of polls is enough for.
+            while polls < 60 || with == 0 {
                 match give_up(&world, way, polls).await {
                     true => with += 1,
                     false => without += 1,
                 }
+                polls += 1 + polls / 60 * polls;
             }
-            assert!(with > 0 && without > 0, "{way:?}: {with} children, {without} starts without one");
+            assert!(without > 0, "{way:?}: {with} children, no start without one");
             world.app.close().await.unwrap();
             world.news.assert_paired();
             assert_eq!(tape.held(), [], "{way:?}");

@@ -29,8 +29,12 @@ pub(crate) trait Disk: Send + Sync {
     /// What a name leads to. Links are not followed.
     fn stat(&self, name: &str) -> io::Result<Stat>;
 
-    /// Gives a file another name, which must be free.
-    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+    /// A new and empty file that nobody sees before it gets its name. Where the file system has none without a name, it is
+    /// called `unfinished`, whatever was there.
+    fn begin(&self, unfinished: &str) -> io::Result<Box<dyn Blob>>;
+
+    /// Gives such a file its name, which must be free.
+    fn finish(&self, begun: &dyn Blob, unfinished: &str, name: &str) -> io::Result<()>;
 
     /// Takes a name away.
     fn remove(&self, name: &str) -> io::Result<()>;
@@ -55,8 +59,6 @@ pub(crate) enum How {
     Read,
     /// One that is there, to read and write it.
     Write,
-    /// An empty one, whatever was there.
-    Replace,
     /// One that is not there.
     New,
 }

@@ -185,6 +185,16 @@ async fn check(disk: &Fake, sessions: &Arc<Sessions>, tales: &[Tale], run: &str)
     store.close().await;
 }
 
+/// With files that have no name until they are whole; and with such that always have one, where that can make a
+/// difference.
+fn disks(plan: Plan) -> Vec<Fake> {
+    let mut disks = vec![Fake::planned(plan)];
+    if matches!(plan, Plan::Stop(_) | Plan::Once(_, Failure::Refused)) {
+        disks.push(Fake::planned(plan).naming_all());
+    }
+    disks
+}
+
 async fn steps_of_a_good_run() -> usize {
     let (disk, sessions) = (Fake::default(), house());
     let store = store_on(&disk);
@@ -202,11 +212,14 @@ async fn a_machine_that_stops_keeps_what_it_acknowledged() {
     in_time(async {
         for step in 0..steps_of_a_good_run().await {
             for left in [Left::Synced, Left::Half, Left::All] {
-                let (disk, sessions) = (Fake::planned(Plan::Stop(step)), house());
-                let store = store_on(&disk);
-                let tales = workload(&store, &sessions).await;
-                store.close().await;
-                check(&disk.reboot(left), &sessions, &tales, &format!("stopped before step {step}, {left:?}")).await;
+                for disk in disks(Plan::Stop(step)) {
+                    let sessions = house();
+                    let store = store_on(&disk);
+                    let tales = workload(&store, &sessions).await;
+                    store.close().await;
+                    let run = format!("stopped before step {step}, {left:?}");
+                    check(&disk.reboot(left), &sessions, &tales, &run).await;
+                }
             }
         }
     })
@@ -239,19 +252,24 @@ async fn a_disk_that_fails_for_a_while_loses_nothing() {
 
 /// The disk fails as planned, then works again: the next flush makes everything durable.
 async fn survive(plan: Plan) {
-    let run = format!("{plan:?}");
-    let (disk, sessions) = (Fake::planned(plan), house());
+    for disk in disks(plan) {
+        survive_on(disk, &format!("{plan:?}")).await;
+    }
+}
+
+async fn survive_on(disk: Fake, run: &str) {
+    let sessions = house();
     let store = store_on(&disk);
     let mut tales = workload(&store, &sessions).await;
     let before = disk.reboot(Left::Half);
-    check(&before, &sessions, &tales, &run).await;
+    check(&before, &sessions, &tales, run).await;
     disk.heal();
     for tale in tales.iter_mut().filter(|tale| !tale.discarded) {
         tale.session.flush().await.unwrap_or_else(|error| panic!("{run}: {error}"));
         tale.kept = tale.session.len();
     }
     for left in [Left::Synced, Left::All] {
-        check(&disk.reboot(left), &sessions, &tales, &run).await;
+        check(&disk.reboot(left), &sessions, &tales, run).await;
     }
     store.close().await;
 }

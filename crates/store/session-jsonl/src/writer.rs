@@ -174,12 +174,12 @@ impl OnDisk {
 }
 
 impl Home {
-    /// A file appears whole or not at all: whoever finds a child's log finds its stamps in it. So everything goes into
-    /// a file of another name first. What fails here leaves nothing to go on from.
+    /// A file appears whole or not at all: whoever finds a child's log finds its stamps in it. So it gets its name last.
+    /// What fails here leaves nothing to go on from.
     fn begin(&self, log: &Snapshot, buffer: &mut Vec<u8>) -> Result<OnDisk, Fault> {
         let (unfinished, name) = (self.names.unfinished(), self.names.log());
         let begun = self.write_first(&unfinished, log, buffer).and_then(|(blob, file)| {
-            self.disk.rename(&unfinished, &name).map_err(|error| self.fault("name", error))?;
+            self.disk.finish(&*blob, &unfinished, &name).map_err(|error| self.fault("name", error))?;
             self.files.keep(self.names.id(), blob, false);
             Ok(file)
         });
@@ -199,7 +199,7 @@ impl Home {
         buffer: &mut Vec<u8>,
     ) -> Result<(Box<dyn Blob>, OnDisk), Fault> {
         let doing = |doing| move |error| self.fault(doing, error);
-        let blob = self.disk.open(unfinished, How::Replace).map_err(doing("create"))?;
+        let blob = self.disk.begin(unfinished).map_err(doing("create"))?;
         buffer.clear();
         serde_json::to_writer(&mut *buffer, &**log.header()).expect("a header serializes to memory");
         buffer.push(b'\n');

@@ -7,6 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Blob, Disk, How, Leased, Stat};
 
+mod contents;
+
+use contents::{Change, Contents, apply};
+pub(crate) use contents::{Failure, Left, Plan};
+
 #[derive(Clone, Default)]
 pub(crate) struct Fake(Arc<Mutex<World>>);
 
@@ -27,52 +32,8 @@ struct World {
     copied: u64,
     opened: usize,
     copies_wrongly: bool,
-}
-
-/// What goes wrong, counted in steps: calls that a disk could refuse.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Plan {
-    #[default]
-    Nothing,
-    /// One step fails.
-    Once(usize, Failure),
-    /// This step and all behind it fail, until healed.
-    From(usize, Failure),
-    /// The machine stops before this step.
-    Stop(usize),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Failure {
-    /// An error, with nothing done.
-    Refused,
-    /// The disk is full. A write takes half of its bytes before it says so.
-    Full,
-}
-
-/// What a stopped machine still has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Left {
-    /// What was synced.
-    Synced,
-    /// That, all names, and half of what was not synced.
-    Half,
-    /// Everything: only the process died.
-    All,
-}
-
-#[derive(Clone, Default)]
-struct Contents {
-    now: Vec<u8>,
-    durable: Vec<u8>,
-    unsynced: Vec<Change>,
-    changes: i64,
-}
-
-#[derive(Clone)]
-enum Change {
-    Write(u64, Vec<u8>),
-    Len(u64),
+    /// Whether it has no files without a name.
+    names_all: bool,
 }
 
 struct FakeFile {
@@ -145,6 +106,12 @@ impl Fake {
         self.lock().copies_wrongly = wrongly;
     }
 
+    /// One whose files all have names.
+    pub(crate) fn naming_all(self) -> Self {
+        self.lock().names_all = true;
+        self
+    }
+
     /// The disk as the next process finds it.
     pub(crate) fn reboot(&self, left: Left) -> Self {
         let world = self.lock();
@@ -154,6 +121,7 @@ impl Fake {
             names: names.clone(),
             // What was in memory only still is, if only the process died.
             durable_names: if left == Left::All { world.durable_names.clone() } else { names.clone() },
+            names_all: world.names_all,
             ..World::default()
         };
         Self(Arc::new(Mutex::new(next)))
@@ -184,56 +152,13 @@ impl World {
         Stat { len, modified: 0, identity, changed: (0, contents.changes) }
     }
 
+    fn make(&mut self) -> usize {
+        self.files.push(Contents::default());
+        self.files.len() - 1
+    }
+
     fn find(&self, name: &str) -> io::Result<usize> {
         self.names.get(name).copied().ok_or_else(|| io::ErrorKind::NotFound.into())
-    }
-}
-
-impl From<Failure> for io::Error {
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::Refused => io::Error::other("planned to fail"),
-            Failure::Full => io::ErrorKind::StorageFull.into(),
-        }
-    }
-}
-
-impl Contents {
-    fn left(&self, left: Left) -> Self {
-        let mut bytes = self.durable.clone();
-        match left {
-            Left::All => return self.clone(),
-            Left::Synced => {}
-            Left::Half => {
-                let half = self.unsynced.len().div_ceil(2);
-                for (at, change) in self.unsynced[..half].iter().enumerate() {
-                    match change {
-                        Change::Write(offset, written) if at + 1 == half => {
-                            apply(&mut bytes, &Change::Write(*offset, written[..written.len() / 2].to_vec()));
-                        }
-                        change => apply(&mut bytes, change),
-                    }
-                }
-            }
-        }
-        Self { now: bytes.clone(), durable: bytes, ..Self::default() }
-    }
-
-    fn change(&mut self, change: Change) {
-        apply(&mut self.now, &change);
-        self.unsynced.push(change);
-        self.changes += 1;
-    }
-}
-
-fn apply(bytes: &mut Vec<u8>, change: &Change) {
-    match change {
-        Change::Len(len) => bytes.resize(*len as usize, 0),
-        Change::Write(offset, written) => {
-            let (start, end) = (*offset as usize, *offset as usize + written.len());
-            bytes.resize(bytes.len().max(end), 0);
-            bytes[start..end].copy_from_slice(written);
-        }
     }
 }
 
@@ -254,13 +179,8 @@ impl Disk for Fake {
         let file = match (how, world.find(name)) {
             (How::New, Ok(_)) => return Err(io::ErrorKind::AlreadyExists.into()),
             (How::Read | How::Write, found) => found?,
-            (How::Replace, Ok(file)) => {
-                world.files[file].change(Change::Len(0));
-                file
-            }
-            (How::New | How::Replace, Err(_)) => {
-                world.files.push(Contents::default());
-                let file = world.files.len() - 1;
+            (How::New, Err(_)) => {
+                let file = world.make();
                 world.names.insert(name.to_owned(), file);
                 file
             }
@@ -277,15 +197,36 @@ impl Disk for Fake {
         Ok(world.stat(file))
     }
 
-    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+    fn begin(&self, unfinished: &str) -> io::Result<Box<dyn Blob>> {
         let mut world = self.lock();
         world.step()?;
-        if world.names.contains_key(to) {
+        let file = match world.find(unfinished) {
+            Ok(file) if world.names_all => {
+                world.files[file].change(Change::Len(0));
+                file
+            }
+            _ => world.make(),
+        };
+        if world.names_all {
+            world.names.insert(unfinished.to_owned(), file);
+        }
+        world.opened += 1;
+        let as_opened = world.stat(file);
+        Ok(Box::new(FakeFile { world: self.clone(), file, as_opened }))
+    }
+
+    fn finish(&self, begun: &dyn Blob, unfinished: &str, name: &str) -> io::Result<()> {
+        let begun = (begun as &dyn Any).downcast_ref::<FakeFile>().expect("a file of this disk").file;
+        let mut world = self.lock();
+        world.step()?;
+        if world.names.contains_key(name) {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
-        let file = world.find(from)?;
-        world.names.remove(from);
-        world.names.insert(to.to_owned(), file);
+        if world.names_all {
+            assert_eq!(world.find(unfinished)?, begun);
+            world.names.remove(unfinished);
+        }
+        world.names.insert(name.to_owned(), begun);
         Ok(())
     }
 

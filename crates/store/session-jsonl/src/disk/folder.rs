@@ -1,13 +1,13 @@
 use std::any::Any;
 use std::fs::{DirBuilder, File};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags, copy_file_range, fstat, fsync};
-use rustix::fs::{openat, renameat, renameat_with, statat, unlinkat};
+use rustix::fs::{linkat, openat, renameat, renameat_with, statat, unlinkat};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
@@ -19,6 +19,8 @@ pub(crate) struct Folder {
     path: PathBuf,
     handle: RwLock<Option<Arc<OwnedFd>>>,
     spare: Arc<Spare>,
+    /// Whether there are files without a name, once that is known.
+    nameless: OnceLock<bool>,
 }
 
 /// A real file.
@@ -32,7 +34,7 @@ const PRIVATE_FOLDER: u32 = 0o700;
 
 impl Folder {
     pub(crate) fn new(path: PathBuf) -> Self {
-        Self { path, handle: RwLock::default(), spare: Arc::default() }
+        Self { path, handle: RwLock::default(), spare: Arc::default(), nameless: OnceLock::new() }
     }
 
     pub(super) fn handle(&self) -> io::Result<Arc<OwnedFd>> {
@@ -66,11 +68,21 @@ impl Folder {
             Errno::LOOP => io::Error::new(io::ErrorKind::InvalidInput, "it is a symbolic link, which is not followed"),
             errno => errno.into(),
         })?;
-        let found = fstat(&file)?;
-        match FileType::from_raw_mode(found.st_mode) {
-            FileType::RegularFile => Ok(OpenFile { file: file.into(), as_opened: Stat::of(&found) }),
-            _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
+        OpenFile::of(file)
+    }
+
+    /// A file without a name; `None` where there are none, or they cannot be given one.
+    fn nameless(&self) -> Option<io::Result<OpenFile>> {
+        if self.nameless.get() == Some(&false) {
+            return None;
         }
+        let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
+        let begun = self.handle().and_then(|folder| OpenFile::of(openat(&*folder, c".", flags, PRIVATE_FILE)?));
+        let is_reached = |file: &OpenFile| {
+            let found = statat(CWD, file.by_descriptor(), AtFlags::empty());
+            found.is_ok_and(|found| Stat::of(&found).identity == file.as_opened.identity)
+        };
+        self.nameless.get_or_init(|| begun.as_ref().is_ok_and(is_reached)).then_some(begun)
     }
 
     pub(super) fn spare(&self) -> &Arc<Spare> {
@@ -105,7 +117,6 @@ impl Disk for Folder {
         let flags = match how {
             How::Read => OFlags::RDONLY,
             How::Write => OFlags::RDWR,
-            How::Replace => OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC,
             How::New => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
         };
         Ok(Box::new(self.file(name, flags)?))
@@ -115,11 +126,25 @@ impl Disk for Folder {
         Ok(Stat::of(&statat(&*self.handle()?, name, AtFlags::SYMLINK_NOFOLLOW)?))
     }
 
-    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+    fn begin(&self, unfinished: &str) -> io::Result<Box<dyn Blob>> {
+        // On a disk that is being synced a name in a directory costs more to make than a sync does.
+        let file = match self.nameless() {
+            Some(file) => file?,
+            None => self.file(unfinished, OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC)?,
+        };
+        Ok(Box::new(file))
+    }
+
+    fn finish(&self, begun: &dyn Blob, unfinished: &str, name: &str) -> io::Result<()> {
         let folder = &*self.handle()?;
-        match renameat_with(folder, from, folder, to, RenameFlags::NOREPLACE) {
+        if self.nameless.get() == Some(&true)
+            && let Some(file) = (begun as &dyn Any).downcast_ref::<OpenFile>()
+        {
+            return Ok(linkat(CWD, file.by_descriptor(), folder, name, AtFlags::SYMLINK_FOLLOW)?);
+        }
+        match renameat_with(folder, unfinished, folder, name, RenameFlags::NOREPLACE) {
             // Not every file system knows the flag. The lease keeps the name free there.
-            Err(Errno::INVAL | Errno::NOSYS) => Ok(renameat(folder, from, folder, to)?),
+            Err(Errno::INVAL | Errno::NOSYS) => Ok(renameat(folder, unfinished, folder, name)?),
             renamed => Ok(renamed?),
         }
     }
@@ -170,6 +195,21 @@ impl Stat {
     }
 }
 
+impl OpenFile {
+    fn of(file: OwnedFd) -> io::Result<Self> {
+        let found = fstat(&file)?;
+        match FileType::from_raw_mode(found.st_mode) {
+            FileType::RegularFile => Ok(Self { file: file.into(), as_opened: Stat::of(&found) }),
+            _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
+        }
+    }
+
+    /// The path to it that needs no name.
+    fn by_descriptor(&self) -> String {
+        format!("/proc/self/fd/{}", self.file.as_raw_fd())
+    }
+}
+
 impl Blob for OpenFile {
     fn as_opened(&self) -> Stat {
         self.as_opened
@@ -206,15 +246,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_that_is_taken_is_not_replaced() {
-        let home = tempfile::tempdir().expect("a temporary directory can be made");
-        let folder = Folder::new(home.path().to_owned());
-        for name in ["one", "two"] {
-            let file = folder.open(name, How::New).expect("it is new");
-            file.write_all_at(name.as_bytes(), 0).expect("it can be written");
+    fn a_file_gets_a_name_that_is_free_and_no_other() {
+        for without_a_name in [true, false] {
+            let home = tempfile::tempdir().expect("a temporary directory can be made");
+            let folder = Folder::new(home.path().to_owned());
+            if !without_a_name {
+                folder.nameless.set(false).expect("nobody asked yet");
+            }
+            let write = |text: &str| {
+                let file = folder.begin("unfinished").expect("it can be made");
+                file.write_all_at(text.as_bytes(), 0).expect("it can be written");
+                file
+            };
+            let seen = || {
+                let mut names = folder.names().expect("it can be read");
+                names.retain(|name| !name.starts_with('.'));
+                names
+            };
+            let one = write("one");
+            let is_nameless = *folder.nameless.get().expect("it was asked");
+            assert_eq!(seen(), if is_nameless { &[][..] } else { &["unfinished"] });
+            folder.finish(&*one, "unfinished", "log").expect("it is free");
+            let refused = folder.finish(&*write("two"), "unfinished", "log").expect_err("it is taken");
+            assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+            assert_eq!(std::fs::read(home.path().join("log")).expect("it is there"), b"one");
         }
-        let refused = folder.rename("one", "two").expect_err("it is taken");
-        assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
-        assert_eq!(std::fs::read(home.path().join("two")).expect("it is there"), b"two");
     }
 }

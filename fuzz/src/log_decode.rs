@@ -2,12 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use jobs::JobBegan;
-use permission::PresetChosen;
 use sandbox_policy::ModeSet;
 use session::{Decoded, Event, Header, ResumeError, Sessions};
-use subagent::{BackgroundReport, Descriptor};
-use user_approval::{ApprovalAsked, ApprovalDecided, PolicySet};
 
 /// A first line, for what has none.
 const HEADER: &str =
@@ -33,21 +29,7 @@ pub fn log_decode(data: &[u8]) {
 /// A program that knows every event of ours.
 fn house() -> &'static Arc<Sessions> {
     static HOUSE: OnceLock<Arc<Sessions>> = OnceLock::new();
-    HOUSE.get_or_init(|| {
-        let sessions = Sessions::new();
-        let learned = (|| {
-            sessions.learn::<ModeSet>()?;
-            sessions.learn::<PolicySet>()?;
-            sessions.learn::<ApprovalAsked>()?;
-            sessions.learn::<ApprovalDecided>()?;
-            sessions.learn::<PresetChosen>()?;
-            sessions.learn::<JobBegan>()?;
-            sessions.learn::<BackgroundReport>()?;
-            sessions.learn::<Descriptor>()
-        })();
-        learned.expect("the tags of our own crates differ from each other");
-        sessions
-    })
+    HOUSE.get_or_init(bundle::sessions)
 }
 
 fn read(text: &str) {

@@ -1,6 +1,7 @@
 //! The default composition: the one list of plugins.
 //!
-//! *Owns:* which plugins an app is made of and in which order they are tried, and the words that every agent begins with.
+//! *Owns:* which plugins an app is made of and in which order they are tried, the words that every agent begins with, and
+//! those that logs are written in.
 //! *Never:* behaviour of its own.
 //!
 //! ```
@@ -13,6 +14,7 @@
 mod deployment;
 mod helper;
 mod prompt;
+mod vocabulary;
 
 use std::path::PathBuf;
 
@@ -27,6 +29,7 @@ use user_approval::Policy;
 pub use deployment::DeploymentTools;
 pub use helper::Helper;
 pub use prompt::{DefaultPrompt, PERSONA};
+pub use vocabulary::sessions;
 
 /// What a deployment allows.
 #[derive(Clone, Copy, Debug)]
@@ -113,6 +116,14 @@ impl Settings {
             ..Self::new(&boot.places.home)
         }
     }
+
+    /// What the fences around files have in common, and every other enforcer takes its boundary from.
+    pub fn fence(&self) -> fs_sandbox::Config {
+        // The sessions by their own name too: they may be kept on another disk.
+        let own = [self.home.join("sessions"), self.home.clone()];
+        let private = self.private.iter().cloned().chain(own).collect();
+        fs_sandbox::Config { private, protected: self.protected.clone(), tmp: temporary(self.tmp) }
+    }
 }
 
 /// The smallest app that runs an agent and lets it delegate: sessions, agents, the loop, policy, children. No tools, no
@@ -134,15 +145,11 @@ pub fn spine(policies: Policies) -> Plugins {
 /// The whole app: the spine, presets, a store on disk, models, file tools behind their fence, the delegation tools, and,
 /// with a [`Helper`], commands that the kernel confines.
 pub fn full(settings: Settings) -> Plugins {
-    let mut private = settings.private;
-    let home = settings.home;
-    // The sessions by their own name too: they may be kept on another disk.
-    private.extend([home.join("sessions"), home.clone()]);
-    let fence = fs_sandbox::Config { private, protected: settings.protected, tmp: temporary(settings.tmp) };
+    let fence = settings.fence();
     let plugins = spine(settings.policies)
         .with(permission::PermissionPlugin, permission::Config { presets: settings.presets })
         .with(DefaultPrompt, ())
-        .with(session_jsonl::SessionJsonl, session_jsonl::Config { dir: home.join("sessions") })
+        .with(session_jsonl::SessionJsonl, session_jsonl::Config { dir: settings.home.join("sessions") })
         .with(llm_genai::LlmGenai, settings.models)
         .with(llm_script::LlmScript, llm_script::Config { file: settings.script })
         .with(fs_sandbox::FsSandboxPlugin, fence)

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use app_boot::parse_whole;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand};
 use llm::Route;
 use sandbox::{Mode, Network, one_line};
@@ -33,6 +34,14 @@ pub(crate) enum Command {
     /// Run one task to its end and print the final answer.
     #[command(after_help = RUN_EXAMPLE)]
     Run(Run),
+    /// Serve the Agent Client Protocol on standard input and output, for editors.
+    #[command(after_help = ACP_EXAMPLE)]
+    Acp {
+        #[command(flatten)]
+        configuring: Configuring,
+        #[command(flatten)]
+        switching: Switching,
+    },
     /// Read session logs.
     #[command(subcommand, after_help = SESSIONS_EXAMPLE)]
     Sessions(Sessions),
@@ -85,17 +94,8 @@ pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) configuring: Configuring,
 
-    /// Switch the session to a permission preset: read-only, workspace-write, danger-full-access, or a configured one.
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["sandbox", "approval"])]
-    pub(crate) preset: Option<String>,
-
-    /// Switch the session to a sandbox mode: read-only, workspace-write or danger-full-access.
-    #[arg(long, value_name = "MODE", value_parser = |text: &str| text.parse::<Mode>())]
-    pub(crate) sandbox: Option<Mode>,
-
-    /// Switch the session to an approval policy: ask or never.
-    #[arg(long, value_name = "POLICY", value_parser = app_boot::parse_approval)]
-    pub(crate) approval: Option<Policy>,
+    #[command(flatten)]
+    pub(crate) switching: Switching,
 
     /// Continue a top-level session. The budgets of its tree of agents begin again.
     #[arg(long, value_name = "ID", value_parser = |text: &str| text.parse::<SessionId>())]
@@ -108,6 +108,22 @@ pub(crate) struct Run {
     /// Print JSON lines on standard output and nothing else.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What a session is switched to.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Switching {
+    /// Switch the session to a permission preset: read-only, workspace-write, danger-full-access, or a configured one.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["sandbox", "approval"])]
+    pub(crate) preset: Option<String>,
+
+    /// Switch the session to a sandbox mode: read-only, workspace-write or danger-full-access.
+    #[arg(long, value_name = "MODE", value_parser = |text: &str| text.parse::<Mode>())]
+    pub(crate) sandbox: Option<Mode>,
+
+    /// Switch the session to an approval policy: ask or never.
+    #[arg(long, value_name = "POLICY", value_parser = app_boot::parse_approval)]
+    pub(crate) approval: Option<Policy>,
 }
 
 /// What goes over every file and variable.
@@ -223,6 +239,15 @@ const RUN_EXAMPLE: &str = "Examples:
 Exit status: 0 the task completed · 1 it failed, was refused or hit the token limit · 2 usage or configuration ·
 3 stopped by a limit · 130 interrupted";
 
+const ACP_EXAMPLE: &str = "Examples:
+  tether acp
+  tether acp --preset workspace-write --model openai/gpt-5
+
+An editor starts it and speaks to it. Each session has the working directory that the editor names for it; --preset,
+--sandbox and --approval switch the new ones. Nothing but frames goes to standard output.
+
+Exit status: 0 the client left · 1 the connection broke · 2 usage or configuration · 130 interrupted";
+
 const CONFIG_EXAMPLE: &str = "Example:
   tether config show";
 
@@ -299,8 +324,24 @@ pub(crate) fn in_one_line(wrong: &clap::Error) -> String {
     let told = wrong.render().to_string();
     let told = told.strip_prefix("error: ").unwrap_or(&told);
     let telling = told.split("\n\n").take_while(|part| !part.starts_with("Usage:") && !part.starts_with("For more"));
-    let parts: Vec<String> = telling.map(|part| part.lines().map(str::trim).collect::<Vec<_>>().join(" ")).collect();
+    let mut parts: Vec<String> =
+        telling.map(|part| part.lines().map(str::trim).collect::<Vec<_>>().join(" ")).collect();
+    if let Some(command) = unmarked_command(wrong, told) {
+        parts.push(format!("tip: a command goes behind `--`, as in `tether sandbox -- {command}`"));
+    }
     one_line(parts.join("; ").trim_end()).to_string()
+}
+
+/// What somebody may have meant as the command of `tether sandbox`.
+fn unmarked_command<'a>(wrong: &'a clap::Error, told: &str) -> Option<&'a str> {
+    if !told.contains("Usage: tether sandbox ") {
+        return None;
+    }
+    match (wrong.kind(), wrong.get(ContextKind::InvalidArg)) {
+        (ErrorKind::UnknownArgument, Some(ContextValue::String(word))) if !word.starts_with('-') => Some(word),
+        (ErrorKind::MissingRequiredArgument, _) => Some("ls"),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -318,6 +359,13 @@ mod tests {
         check(&["runn"], "unrecognized subcommand 'runn'; tip: a similar subcommand exists: 'run'");
         check(&["run", "--jsom"], "unexpected argument '--jsom' found; tip: a similar argument exists: '--json'");
         check(&["sessions", "show"], "the following required arguments were not provided: <ID>");
+        let behind = |command| format!("tip: a command goes behind `--`, as in `tether sandbox -- {command}`");
+        for args in [&["sandbox", "make"][..], &["sandbox", "make", "-k"]] {
+            check(args, &format!("unexpected argument 'make' found; {}", behind("make")));
+        }
+        for args in [&["sandbox"][..], &["sandbox", "--"]] {
+            check(args, &format!("the following required arguments were not provided: <CMD>...; {}", behind("ls")));
+        }
         check(
             &["run", "--sandbox", "a\nb"],
             "invalid value 'a b' for '--sandbox <MODE>': no sandbox mode named `a\\nb`: use `read-only`, \

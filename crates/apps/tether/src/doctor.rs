@@ -1,13 +1,14 @@
 //! `tether doctor`: what this machine can enforce, which models can be asked, and what would be refused.
 
+use std::convert::Infallible;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
 use anyhow::anyhow;
-use app_boot::{Boot, Config};
+use app_boot::Config;
 use bundle::{Helper, Settings};
-use sandbox::{Enforcement, Mode, SandboxProvider, one_line};
+use sandbox::{CannotConfine, CommandLine, Confinement, Enforcement, Mode, SandboxProvider, Temp, Workspace, one_line};
 use sandbox_linux::{LinuxSandbox, features};
 use serde::Serialize;
 use serde_json::json;
@@ -15,6 +16,7 @@ use serde_json::json;
 use crate::cli::Configuring;
 use crate::config::{default_model, root};
 use crate::exit::{Exit, Failure, tell};
+use crate::sandboxed::OTHER_TEMP;
 
 /// What was found out.
 struct Fact {
@@ -52,9 +54,12 @@ pub(crate) fn doctor(
     };
     let sandbox = LinuxSandbox::with_helper(helper.path());
     let mut facts = machine(&sandbox);
-    facts.extend(modes(&sandbox.enforcement(), &config));
-    facts.extend(models(&boot, &config)?);
+    let settings = Settings::configured(&boot, &config);
+    facts.extend(modes(&sandbox, &config, &workspace(&settings, &root)));
+    facts.extend(models(&settings, &config)?);
     facts.push(place("sessions", &boot.places.home.join("sessions")));
+    facts.push(around(&root));
+    facts.push(temporary(&std::env::temp_dir()));
     let printed = match as_json {
         true => print_json(&facts, &mut io::BufWriter::new(io::stdout().lock())),
         false => print_text(&facts, &mut io::BufWriter::new(anstream::stdout().lock())),
@@ -97,27 +102,43 @@ fn machine(sandbox: &LinuxSandbox) -> Vec<Fact> {
 }
 
 /// What each mode means for commands here.
-fn modes(enforcement: &Enforcement, config: &Config) -> Vec<Fact> {
-    let default = config.sandbox.value;
+fn modes(sandbox: &LinuxSandbox, config: &Config, workspace: &Workspace) -> Vec<Fact> {
+    let (default, enforcement) = (config.sandbox.value, sandbox.enforcement());
+    let refused = if default == Mode::DangerFullAccess { State::Notable } else { State::Bad };
     let fact = |mode: Mode| {
-        let confined = mode != Mode::DangerFullAccess;
-        let (state, text) = match enforcement {
-            _ if !confined => (State::Good, "commands run as you".to_owned()),
-            Enforcement::None(_) if mode == default => (State::Bad, "every command is refused".to_owned()),
-            Enforcement::None(_) => (State::Notable, "every command is refused".to_owned()),
-            Enforcement::Full | Enforcement::Partial(_) => {
-                let held = if let Enforcement::Full = enforcement { "confined" } else { "confined in part" };
-                (State::Good, format!("commands are {held}; network {}", config.network.value))
+        let boundary = workspace.boundary(mode);
+        let is_confined = boundary.is_confined();
+        let temp = Temp::Private(workspace.temp_dir().unwrap_or(workspace.root()).to_owned());
+        let confinement = Confinement { boundary, network: config.network.value, temp };
+        let command = CommandLine { argv: &["true".into()], cwd: workspace.root() };
+        let (state, text) = match (&enforcement, sandbox.confine(&command, &confinement)) {
+            _ if !is_confined => (State::Good, "commands run as you".to_owned()),
+            // Why is said above.
+            (Enforcement::None(_), _) => (refused, "every command is refused".to_owned()),
+            (_, Err(CannotConfine { why })) => (refused, format!("every command is refused: {why}")),
+            (Enforcement::Full, Ok(_)) => {
+                (State::Good, format!("commands are confined; network {}", config.network.value))
+            }
+            (Enforcement::Partial(_), Ok(_)) => {
+                (State::Good, format!("commands are confined in part; network {}", config.network.value))
             }
         };
+        let state = if mode == default || state == State::Good { state } else { State::Notable };
         let is_default = if mode == default { " (default)" } else { "" };
         Fact::new("mode", format!("{mode}{is_default}"), state, text)
     };
     Mode::ALL.into_iter().map(fact).collect()
 }
 
-fn models(boot: &Boot, config: &Config) -> Result<Vec<Fact>, Failure> {
-    let settings = Settings::configured(boot, config);
+/// Where a session would work, as near as can be had without one.
+fn workspace(settings: &Settings, root: &Path) -> Workspace {
+    let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let temp = canonical(&std::env::temp_dir()).join("tether");
+    let workspace = settings.fence().workspace(root).temp(temp);
+    workspace.try_map(|path| Ok::<_, Infallible>(canonical(path))).unwrap_or(workspace)
+}
+
+fn models(settings: &Settings, config: &Config) -> Result<Vec<Fact>, Failure> {
     let with_key: Vec<String> =
         settings.models.providers_with_key().iter().map(|route| route.provider.to_string()).collect();
     let mut facts: Vec<Fact> = llm_genai::Config::variables()
@@ -128,12 +149,14 @@ fn models(boot: &Boot, config: &Config) -> Result<Vec<Fact>, Failure> {
         .collect();
     let (route, why) = match &config.model.value {
         Some(route) => (route.clone(), "configured"),
-        None => default_model(&settings)?,
+        None => default_model(settings)?,
     };
     let known = route.provider.as_ref() == "offline" || with_key.iter().any(|name| **name == *route.provider);
-    let state = if known { State::Good } else { State::Bad };
-    let text =
-        if known { why.to_owned() } else { format!("{why}, and would be refused: its provider cannot be asked") };
+    let (state, text) = match llm_genai::Config::variables().find(|(provider, _)| *provider == &*route.provider) {
+        _ if known => (State::Good, why.to_owned()),
+        Some((_, variable)) => (State::Bad, format!("{why}, and would be refused: ${variable} is not set")),
+        None => (State::Bad, format!("{why}, and would be refused: there is no such provider")),
+    };
     facts.push(Fact::new("model", format!("{route} (default)"), state, text));
     Ok(facts)
 }
@@ -142,10 +165,44 @@ fn models(boot: &Boot, config: &Config) -> Result<Vec<Fact>, Failure> {
 fn place(name: &str, dir: &Path) -> Fact {
     let existing = dir.ancestors().find(|dir| dir.exists()).unwrap_or(dir);
     let path = dir.display().to_string();
-    match rustix::fs::access(existing, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK) {
+    match writable(existing) {
         Ok(()) => Fact::new("place", name, State::Good, path),
         Err(error) => Fact::new("place", name, State::Bad, format!("{path} cannot be written: {error}")),
     }
+}
+
+/// What is below the workspace root is what a session may write.
+fn around(root: &Path) -> Fact {
+    let path = root.display();
+    let (state, text) = match writable(root) {
+        _ if root == Path::new("/") => (
+            State::Notable,
+            "/: everything is below it, so workspace-write lets file tools write all that you may; name a directory with --cwd"
+                .to_owned(),
+        ),
+        Ok(()) => (State::Good, path.to_string()),
+        Err(error) => (State::Notable, format!("{path} cannot be written by you, and so by no session: {error}")),
+    };
+    Fact::new("place", "workspace", state, text)
+}
+
+/// Every session has a directory of its own there.
+fn temporary(dir: &Path) -> Fact {
+    let path = dir.display();
+    match writable(dir) {
+        Ok(()) => Fact::new("place", "temporary", State::Good, path.to_string()),
+        Err(error) => {
+            let text = format!("{path} cannot be written, and no session can begin: {error}; {OTHER_TEMP}");
+            Fact::new("place", "temporary", State::Bad, text)
+        }
+    }
+}
+
+fn writable(dir: &Path) -> io::Result<()> {
+    if !dir.metadata()?.is_dir() {
+        return Err(io::ErrorKind::NotADirectory.into());
+    }
+    Ok(rustix::fs::access(dir, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK)?)
 }
 
 fn print_json(facts: &[Fact], out: &mut dyn Write) -> io::Result<()> {

@@ -44,6 +44,8 @@ impl Failure {
     }
 }
 
+impl std::error::Error for Failure {}
+
 impl fmt::Display for Failure {
     /// One line, whatever the error's parts say.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -3,10 +3,12 @@
 //! *Owns:* the command line, what a terminal shows, exit statuses.
 //! *Never:* what an app built from the crates could not do itself.
 
+mod acp;
 mod cli;
 mod config;
 mod doctor;
 mod exit;
+mod opening;
 mod read;
 mod run;
 mod sandboxed;
@@ -53,6 +55,7 @@ fn dispatch(cli: Cli, helper: Helper) -> Result<ExitCode, Failure> {
     let Cli { command, home, .. } = cli;
     let exit = match command {
         Command::Run(task) => run::run(task, home, helper),
+        Command::Acp { configuring, switching } => acp::acp(configuring, switching, home, helper),
         Command::Sessions(sessions) => read::sessions(sessions, home),
         Command::Policy(policy) => read::policy(policy, home),
         Command::Config(command) => config::config(command, home),

@@ -7,20 +7,21 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
 use app_boot::{Boot, Config, Flags, Stops, Tmp};
-use bundle::Helper;
+use bundle::{Helper, Settings};
 use context::{Ctx, Scope};
 use fs_sandbox::Fence;
 use rustix::fs::FileType;
-use sandbox::{
-    Boundary, CannotConfine, CommandLine, Confinement, Mode, Network, SandboxProvider as _, Temp, Workspace, one_line,
-};
+use sandbox::{Boundary, CannotConfine, CommandLine, Confinement, Mode, Network, SandboxProvider as _, Temp, one_line};
 use sandbox_linux::LinuxSandbox;
-use shell::Scratch;
+use scratch::Scratch;
 use subprocess::{Environment, How, Process, Spawn, Streams};
 
 use crate::cli::Sandboxed;
 use crate::config::root;
 use crate::exit::{Exit, Failure, tell};
+
+/// What to do where there is no temporary directory.
+pub(crate) const OTHER_TEMP: &str = "make it one that you may write, or name another in $TMPDIR";
 
 /// It was not confined, and so not run.
 const NOT_CONFINED: u8 = 125;
@@ -39,6 +40,9 @@ pub(crate) fn sandboxed(asked: &Sandboxed, home: Option<PathBuf>, helper: &Helpe
         }
     };
     refuse_directories()?;
+    if asked.command.first().is_some_and(|program| program.is_empty()) {
+        return Err(Failure::usage(anyhow!("the command behind `--` has an empty name")));
+    }
     let stops = Stops::listen(Exit::Interrupted.code().into()).map_err(Failure::failed)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::failed)?;
     runtime.block_on(async {
@@ -68,17 +72,16 @@ async fn run(
             Ok(scratch) => Some(scratch),
             Err(error) => {
                 let place = std::env::temp_dir();
-                tell(format!("no temporary directory can be made in {}: {error}", one_line(&place.to_string_lossy())));
+                let place = one_line(&place.to_string_lossy()).to_string();
+                tell(format!("no temporary directory can be made in {place}: {error}; {OTHER_TEMP}"));
                 return Ok(ExitCode::from(NOT_CONFINED));
             }
         },
         Tmp::Shared => None,
     };
     let temp = own.as_ref().map_or_else(std::env::temp_dir, Scratch::tmp);
-    let mut workspace = Workspace::new(root).temp(&temp).home(&boot.places.home);
-    workspace = boot.private().into_iter().fold(workspace, Workspace::home);
-    workspace = config.protected.iter().fold(workspace, |workspace, path| workspace.protect(&path.value));
-    // As the file tools have it: canonical, and with what git leads to.
+    let workspace = Settings::configured(boot, config).fence().workspace(root).temp(&temp);
+    // As the file tools have it: canonical, and with what git leads to at this moment.
     let fence = Fence::open(workspace, Arc::new(mode), Ctx::clone(app)).map_err(Failure::failed)?;
     let boundary = fence.workspace().boundary(mode);
     let temp = fence.workspace().temp_dir().map_or(temp, Path::to_owned);
@@ -110,6 +113,10 @@ async fn run(
         How::Signaled(signal) => ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX)),
         How::NotFound { program, why } => {
             let is_there = Path::new(&program).exists();
+            let why = match program.contains('/') {
+                true => why,
+                false => format!("{why}; it is looked for along $PATH, and what only a shell knows runs with `sh -c`"),
+            };
             tell(format!("`{}` cannot be run: {why}", one_line(&program)));
             ExitCode::from(if is_there { NOT_EXECUTABLE } else { NOT_FOUND })
         }

@@ -25,6 +25,7 @@ pub(crate) enum Heard {
 impl Hand {
     /// Asks the model. The inner error ends the turn before anything was asked, in one line.
     pub(crate) async fn ask(&mut self, opening: &Opening) -> Result<Result<Heard, Arc<str>>, Closed> {
+        self.look_at_profile();
         let header = self.write_header()?;
         let messages = match self.session.messages() {
             Ok(messages) => messages,
@@ -90,6 +91,14 @@ impl Hand {
         }
     }
 
+    /// Somebody may have chosen another model since the last request.
+    fn look_at_profile(&mut self) {
+        let profile = self.agent.profile();
+        if !Arc::ptr_eq(&profile, &self.profile) {
+            (self.profile, self.adapter, self.header) = (profile, None, None);
+        }
+    }
+
     /// The header of the next request; written to the log if it is not the last one.
     fn write_header(&mut self) -> Result<Arc<RequestHeader>, Closed> {
         let (system, tools) = (self.prompt.assemble(), self.tools.schemas());
@@ -99,7 +108,7 @@ impl Hand {
         {
             return Ok(last.clone());
         }
-        let profile = self.agent.profile();
+        let profile = &self.profile;
         let header = Arc::new(RequestHeader {
             provider: profile.route.provider.clone(),
             model: profile.route.model.clone(),
@@ -124,7 +133,7 @@ impl Hand {
         {
             return Ok(adapter.clone());
         }
-        let adapter = self.agent.profile().route.adapter(realm).map_err(|unknown| unknown.to_string())?;
+        let adapter = self.profile.route.adapter(realm).map_err(|unknown| unknown.to_string())?;
         self.adapter = Some((version, adapter.clone()));
         Ok(adapter)
     }

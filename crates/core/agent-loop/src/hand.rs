@@ -3,7 +3,9 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use agent::{AgentRef, BeforeStep, Driven, Live, ModelRequest, OnRequestError, OnTurnStop, Opening, TurnOutcome};
+use agent::{
+    AgentRef, BeforeStep, Driven, Live, ModelRequest, OnRequestError, OnTurnStop, Opening, Profile, TurnOutcome,
+};
 use context::{Emitter, Middleware};
 use futures_util::FutureExt as _;
 use llm::{LlmAdapter, Usage};
@@ -25,6 +27,8 @@ pub(crate) struct Hand {
     pub(crate) on_turn_stop: Middleware<OnTurnStop>,
     /// The adapter, as of a version of the realm.
     pub(crate) adapter: Option<(u64, Arc<dyn LlmAdapter>)>,
+    /// Model and sampling, as the header and the adapter have them.
+    pub(crate) profile: Arc<Profile>,
     /// The last header that the log holds.
     pub(crate) header: Option<Arc<RequestHeader>>,
     /// What the model was last told of the facts that change.
@@ -53,6 +57,7 @@ impl Hand {
             on_request_error: realm.middleware(),
             on_turn_stop: realm.middleware(),
             adapter: None,
+            profile: agent.profile(),
             header: None,
             told: Told::Unread,
             driven,

@@ -25,7 +25,8 @@ pub struct AgentRef(Arc<Inner>);
 struct Inner {
     ctx: Ctx,
     session: Session,
-    profile: Profile,
+    /// What the next request is made with.
+    profile: Mutex<Arc<Profile>>,
     wake: Notify,
     idle: Notify,
     /// Never held while the log is appended to: whoever observes the log may ask the agent something.
@@ -104,6 +105,7 @@ impl Deref for Agent {
 impl AgentRef {
     pub(crate) fn new(ctx: Ctx, session: Session, profile: Profile) -> Self {
         let (wake, idle, state, waiters) = (Notify::new(), Notify::new(), Mutex::default(), Mutex::default());
+        let profile = Mutex::new(Arc::new(profile));
         Self(Arc::new(Inner { ctx, session, profile, wake, idle, state, waiters }))
     }
 
@@ -123,8 +125,13 @@ impl AgentRef {
     }
 
     /// Model and sampling.
-    pub fn profile(&self) -> &Profile {
-        &self.0.profile
+    pub fn profile(&self) -> Arc<Profile> {
+        self.0.profile.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Has another model, or another sampling, from the next request on. Children that are there keep theirs.
+    pub fn set_profile(&self, profile: Profile) {
+        *self.0.profile.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(profile);
     }
 
     /// Sends a message that gets a turn of its own, after those before it. When this returns the log holds it; flush the

@@ -60,7 +60,7 @@ impl Carry {
         if let Err(error) = scope.close().await {
             outcome.text.push_str(&format!("\n\nThe job was not wound up cleanly: {error}"));
         }
-        self.job.end(state, outcome.text);
+        self.job.end(state, outcome.text, outcome.denial);
         match state {
             JobState::Completed | JobState::Failed => self.tell().await,
             JobState::Killed | JobState::Running => {
@@ -104,7 +104,7 @@ impl Carry {
 impl Drop for Carry {
     fn drop(&mut self) {
         // Holds only where the task was given up before its end.
-        self.job.end(JobState::Killed, String::new());
+        self.job.end(JobState::Killed, String::new(), None);
         if self.told == Told::Started {
             self.home.emit(&JobEnded { owner: self.owner.id(), job: self.job.info() });
         }

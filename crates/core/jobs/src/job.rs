@@ -1,6 +1,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use sandbox::Denial;
 use serde::{Deserialize, Serialize};
 use tokio::sync::SetOnce;
 use tokio::time::Instant;
@@ -48,6 +49,8 @@ pub struct JobOutput {
     pub info: JobInfo,
     /// The head and the tail of its output, and its last word once it has ended.
     pub text: String,
+    /// What the sandbox denied it. Told once, to who first reads its end: each denial counts once.
+    pub denial: Option<Denial>,
 }
 
 /// A job, as its owner's list holds it.
@@ -77,6 +80,7 @@ pub(crate) struct End {
     pub(crate) state: JobState,
     pub(crate) text: String,
     pub(crate) time: Duration,
+    pub(crate) denial: Option<Denial>,
 }
 
 impl JobState {
@@ -133,9 +137,14 @@ impl Job {
     }
 
     /// Its end can be seen from now on. The first one holds.
-    pub(crate) fn end(&self, state: JobState, text: String) {
+    pub(crate) fn end(&self, state: JobState, text: String, denial: Option<Denial>) {
         let time = self.begun.elapsed();
-        self.lock().end.get_or_insert(End { state, text, time });
+        self.lock().end.get_or_insert(End { state, text, time, denial });
+    }
+
+    /// What it was denied, unless somebody was told already.
+    pub(crate) fn take_denial(&self) -> Option<Denial> {
+        self.lock().end.as_mut()?.denial.take()
     }
 
     pub(crate) fn has_ended(&self) -> bool {
@@ -168,7 +177,7 @@ impl Job {
         }
         drop(state);
         let (kind, label) = (self.kind.clone(), self.label.clone());
-        JobOutput { info: JobInfo { id: self.id, kind, label, state: how, time }, text }
+        JobOutput { info: JobInfo { id: self.id, kind, label, state: how, time }, text, denial: None }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

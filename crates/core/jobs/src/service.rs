@@ -160,9 +160,10 @@ impl Jobs {
         let job = find(owner, id)?;
         // Before the look: what ends meanwhile counts as unread.
         let has_ended = job.has_ended();
-        let output = job.output();
+        let mut output = job.output();
         if let (true, Some(own)) = (has_ended, own(owner)) {
             own.read(id);
+            output.denial = job.take_denial();
         }
         Ok(output)
     }

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use context::Ctx;
+use sandbox::Denial;
 use tokio_util::sync::CancellationToken;
 use tools::{OUTPUT_LIMIT, limit_text};
 
@@ -18,6 +19,7 @@ pub struct Working {
 pub struct Outcome {
     pub(crate) state: JobState,
     pub(crate) text: String,
+    pub(crate) denial: Option<Denial>,
 }
 
 impl Working {
@@ -53,8 +55,14 @@ impl Outcome {
         Self::new(JobState::Failed, text.into())
     }
 
+    /// What the sandbox denied the work, which its text says too. Whoever reads the job's end is told apart from the text.
+    #[must_use]
+    pub fn denied(self, denial: Denial) -> Self {
+        Self { denial: Some(denial), ..self }
+    }
+
     fn new(state: JobState, text: String) -> Self {
         let text = if text.len() > OUTPUT_LIMIT { limit_text(&text, OUTPUT_LIMIT) } else { text };
-        Self { state, text }
+        Self { state, text, denial: None }
     }
 }

@@ -78,6 +78,10 @@ impl Output {
             "" => format!("{}, no output", standing(&read.info)),
             text => format!("{}:\n{text}", standing(&read.info)),
         };
-        ToolOutput::text(text)
+        match read.denial {
+            // As a denial of a call: that comes first.
+            Some(denial) => ToolOutput::error(code::SANDBOX_DENIED, format!("{denial}\n{text}")).with_meta(&denial),
+            None => ToolOutput::text(text),
+        }
     }
 }

@@ -7,10 +7,10 @@ use async_trait::async_trait;
 use context::Ctx;
 use fs::{Change, Directory, FileContent, FileSystem, FsError, Listing, Stat, WriteOutcome};
 use rustix::io::Errno;
-use sandbox::{Boundary, Grant, Mode, ModeSource, Operation, Workspace, effective};
+use sandbox::{Boundary, Grant, Mode, ModeSource, Operation, Sight, Workspace, effective};
 
 use crate::asked::Asked;
-use crate::git;
+use crate::git::{Git, GitUser};
 use crate::handle::{Handle, Id, can_resolve_beneath};
 use crate::held::Held;
 use crate::lands::{lands, names};
@@ -31,9 +31,10 @@ pub struct Fence {
 
 /// Opens fences that take turns at a file, so that two agents of one process that edit it lose nothing. Between
 /// processes, and for writers that are not fences, an edit only notices that the file changed.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Fences {
     lanes: Arc<Lanes>,
+    git: GitUser,
 }
 
 /// Why a fence was not opened.
@@ -49,21 +50,11 @@ pub enum OpenError {
     },
     /// More paths are to be protected than are looked at before every write.
     #[error(
-        "{count} paths are to be protected, with those that git's configuration leads to; at most {MAX_PROTECTED} can \
-         be: name the directories above them instead"
+        "{count} paths are to be protected; at most {MAX_PROTECTED} can be: name the directories above them instead"
     )]
     TooManyProtected {
-        /// How many there are, at least.
+        /// How many there are.
         count: usize,
-    },
-    /// Git's configuration of the root is spread over more files than are read.
-    #[error(
-        "git's configuration includes more files than are read, {} among them: what they name could not be protected",
-        .first_unread.display()
-    )]
-    TooManyConfigs {
-        /// The first that was not read.
-        first_unread: PathBuf,
     },
     /// The kernel does not resolve paths beneath a handle, and nothing less will do.
     #[error("this kernel cannot resolve paths beneath a directory (openat2, Linux 5.6): {0}")]
@@ -101,7 +92,7 @@ impl Fence {
         Fences::default().open(workspace, mode, ctx)
     }
 
-    /// Where it is, as the file system has it: canonical, and with everything that is protected there.
+    /// Where it is, as the file system has it: canonical, and with what finds what git leads to there.
     pub fn workspace(&self) -> &Workspace {
         &self.ground.workspace
     }
@@ -109,18 +100,28 @@ impl Fence {
     async fn run<T, W>(&self, operation: Operation, path: &str, grant: Option<&Grant>, work: W) -> Result<T, FsError>
     where
         T: Send + 'static,
-        W: FnOnce(&Ground, &Asked, &Boundary, &Waiting) -> Result<T, FsError> + Send + 'static,
+        W: FnOnce(&Ground, &Asked, Mode, &Waiting) -> Result<T, FsError> + Send + 'static,
     {
         let asked = Asked::new(operation, self.ground.workspace.root(), path)?;
-        let boundary = self.ground.workspace.boundary(effective(self.mode.mode(), grant));
+        let mode = effective(self.mode.mode(), grant);
         let broke =
             || FsError::Io { operation, path: asked.shown.clone(), source: io::Error::other("the operation panicked") };
         let left = Left(Arc::default());
         let waiting = Waiting(left.0.clone());
         let (ground, given) = (self.ground.clone(), asked.clone());
-        let work = move || work(&ground, &given, &boundary, &waiting);
+        let work = move || work(&ground, &given, mode, &waiting);
         let answer = self.ctx.spawn_blocking("file", work).map_err(|_| FsError::Closing)?;
         answer.await.unwrap_or_else(|_| Err(broke()))
+    }
+
+    async fn look<T, W>(&self, operation: Operation, path: &str, work: W) -> Result<T, FsError>
+    where
+        T: Send + 'static,
+        W: FnOnce(&Ground, &Asked, &Sight) -> Result<T, FsError> + Send + 'static,
+    {
+        let work =
+            |ground: &Ground, asked: &Asked, mode, _: &Waiting| work(ground, asked, &ground.workspace.sight(mode));
+        self.run(operation, path, None, work).await
     }
 }
 
@@ -135,69 +136,69 @@ impl FileSystem for Fence {
     }
 
     async fn read(&self, path: &str, max_bytes: u64) -> Result<FileContent, FsError> {
-        self.run(Operation::Read, path, None, move |ground, asked, boundary, _| ground.read(asked, boundary, max_bytes))
-            .await
+        self.look(Operation::Read, path, move |ground, asked, sight| ground.read(asked, sight, max_bytes)).await
     }
 
     async fn write(&self, path: &str, content: Vec<u8>, grant: Option<&Grant>) -> Result<WriteOutcome, FsError> {
         let make = Make::Content(content);
-        self.run(Operation::Write, path, grant, |ground, asked, boundary, waiting| {
-            ground.write(asked, boundary, waiting, make)
+        self.run(Operation::Write, path, grant, |ground, asked, mode, waiting| {
+            ground.write(asked, &ground.boundary(asked, mode)?, waiting, make)
         })
         .await
     }
 
     async fn update(&self, path: &str, change: Change, grant: Option<&Grant>) -> Result<WriteOutcome, FsError> {
         let make = Make::Change(change);
-        self.run(Operation::Edit, path, grant, |ground, asked, boundary, waiting| {
-            ground.write(asked, boundary, waiting, make)
+        self.run(Operation::Edit, path, grant, |ground, asked, mode, waiting| {
+            ground.write(asked, &ground.boundary(asked, mode)?, waiting, make)
         })
         .await
     }
 
     async fn list(&self, path: &str, max_entries: usize) -> Result<Listing, FsError> {
-        self.run(Operation::List, path, None, move |ground, asked, boundary, _| {
-            ground.list(asked, boundary, max_entries)
-        })
-        .await
+        self.look(Operation::List, path, move |ground, asked, sight| ground.list(asked, sight, max_entries)).await
     }
 
     async fn directory(&self, path: &str) -> Result<Box<dyn Directory>, FsError> {
-        let held = self.run(Operation::Search, path, None, |ground, asked, boundary, _| {
-            Ok((ground.directory(asked, boundary)?, asked.clone()))
-        });
+        let held = self
+            .look(Operation::Search, path, |ground, asked, sight| Ok((ground.directory(asked, sight)?, asked.clone())));
         let (handle, asked) = held.await?;
         let (ground, mode, ctx) = (self.ground.clone(), self.mode.clone(), self.ctx.clone());
         Ok(Box::new(Held { ground, mode, ctx, handle, asked }))
     }
 
     async fn stat(&self, path: &str) -> Result<Stat, FsError> {
-        self.run(Operation::Read, path, None, |ground, asked, boundary, _| ground.stat(asked, boundary)).await
+        self.look(Operation::Read, path, |ground, asked, sight| ground.stat(asked, sight)).await
     }
 
     async fn leads_to(&self, path: &str) -> Result<PathBuf, FsError> {
-        self.run(Operation::Read, path, None, |ground, asked, _, _| ground.leads_to(asked)).await
+        self.look(Operation::Read, path, |ground, asked, _| ground.leads_to(asked)).await
     }
 }
 
 impl Fences {
+    /// Takes `user`'s configuration of git for the one that counts.
+    pub fn for_user(user: GitUser) -> Self {
+        Self { lanes: Arc::default(), git: user }
+    }
+
     /// Opens the fence of one agent. The workspace's directories are canonicalised here; its root and its temporary
     /// directory are held open from now on, whatever is renamed meanwhile. What is Tether's own need not exist yet;
-    /// where it is a link, what it leads to is Tether's own too. What git's configuration of the root leads to inside
-    /// the root is protected as it is now.
+    /// where it is a link, what it leads to is Tether's own too. What git's configuration leads to inside the root is
+    /// protected as well, as it is at each write.
     ///
     /// # Errors
     ///
     /// [`OpenError::Directory`], [`OpenError::TooManyProtected`], and [`OpenError::Unsupported`] on a kernel that
     /// cannot hold the fence.
     pub fn open(&self, workspace: Workspace, mode: Arc<dyn ModeSource>, ctx: Ctx) -> Result<Fence, OpenError> {
-        let ground = Ground::open(workspace, self.lanes.clone())?;
+        let ground = Ground::open(workspace, self.lanes.clone(), self.git.clone())?;
         Ok(Fence { ground: Arc::new(ground), mode, ctx })
     }
 }
 
 impl Ground {
-    pub(crate) fn open(given: Workspace, lanes: Arc<Lanes>) -> Result<Self, OpenError> {
+    pub(crate) fn open(given: Workspace, lanes: Arc<Lanes>, user: GitUser) -> Result<Self, OpenError> {
         let mut workspace = given.try_map(|path| lands(path).map_err(|error| directory(path, error)))?;
         for private in given.private() {
             for name in names(private).map_err(|error| directory(private, error))? {
@@ -206,11 +207,10 @@ impl Ground {
                 }
             }
         }
-        let workspace = git::leads_to(workspace.root())?.into_iter().fold(workspace, Workspace::protect);
-        match workspace.protected().len() {
-            0..=MAX_PROTECTED => {}
-            count => return Err(OpenError::TooManyProtected { count }),
-        }
+        let count = workspace.protected().len();
+        let room = MAX_PROTECTED.checked_sub(count).ok_or(OpenError::TooManyProtected { count })?;
+        let git = Git { root: workspace.root().to_owned(), user, room };
+        let workspace = workspace.protect_what(Arc::new(git));
         let hold = |spelled: &Path, path: &Path| {
             let handle = Handle::root(path).map_err(|error| directory(path, error.into()))?;
             let spelled = std::path::absolute(spelled).map_err(|error| directory(spelled, error))?;
@@ -223,6 +223,15 @@ impl Ground {
         let root = Handle::root(workspace.root()).map_err(|error| directory(workspace.root(), error.into()))?;
         can_resolve_beneath(&root).map_err(OpenError::Unsupported)?;
         Ok(Self { workspace, root, writable, lanes })
+    }
+
+    /// What may be written at this moment.
+    fn boundary(&self, asked: &Asked, mode: Mode) -> Result<Boundary, FsError> {
+        let boundary = self.workspace.boundary(mode);
+        match boundary.withheld() {
+            Some(why) => Err(asked.failed(io::Error::other(why))),
+            None => Ok(boundary),
+        }
     }
 
     /// What an absolute path leads to. What is below the root is found from its handle, also when it was renamed.
@@ -239,6 +248,13 @@ impl Ground {
 impl Waiting {
     pub(crate) fn left(&self) -> bool {
         self.0.load(Ordering::Acquire)
+    }
+}
+
+/// Those of whoever runs this process.
+impl Default for Fences {
+    fn default() -> Self {
+        Self::for_user(GitUser::of_this_process())
     }
 }
 

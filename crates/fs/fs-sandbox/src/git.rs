@@ -1,285 +1,252 @@
-//! What git's own configuration of a root leads to inside it. Git is not run for this: its files are read, forgivingly,
-//! and a condition counts as met.
+//! What git is led to inside a root: by the root's repository, by one that the root is a part of, by the person's own
+//! configuration. Git is not run for this: its files are read, forgivingly, and a condition counts as met.
+//!
+//! They are read anew at each look, and nothing is kept: a time of change does not tell two changes within a few
+//! milliseconds apart, and reading takes less time than one write.
 
-use std::collections::BTreeSet;
-use std::ffi::OsString;
-use std::fs::File;
-use std::io::Read;
-use std::os::unix::ffi::OsStringExt;
+mod files;
+mod settings;
+mod user;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::mem::take;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags, open};
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
+use sandbox::{Extent, Protected, ProtectionSource, Protections};
 
 use crate::asked::lexical;
-use crate::fence::OpenError;
 use crate::lands::lands;
+use files::{Room, is_file, is_missing};
+use settings::{Setting, settings};
 
-/// How much of a configuration file is read, in bytes.
-const MAX_CONFIG_BYTES: u64 = 256 * 1024;
+pub use user::GitUser;
 
 /// How many configuration files are read, with those that they include.
-const MAX_CONFIGS: usize = 16;
+const MAX_CONFIGS: usize = 64;
 
 /// How many settings and links are looked at.
 const MAX_LOOKS: usize = 4096;
 
-/// The places inside `root`, which is canonical, that git is led to when it looks for configuration and for hooks.
-pub(crate) fn leads_to(root: &Path) -> Result<BTreeSet<PathBuf>, OpenError> {
-    let git = root.join(".git");
-    let guarded = ["hooks", "config", "config.worktree"].map(|name| git.join(name));
-    let mut search = Search { root, guarded, found: BTreeSet::new(), configs: Vec::new(), looks: 0 };
-    search.hooks(&git.join("hooks"))?;
-    for name in ["config", "config.worktree"] {
-        search.config(git.join(name))?;
+/// Finds the places inside a root that git is led to, and its directories there.
+pub(crate) struct Git {
+    /// Canonical.
+    pub(crate) root: PathBuf,
+    pub(crate) user: GitUser,
+    /// How many paths may be found.
+    pub(crate) room: usize,
+}
+
+/// Why it cannot be told what git would run.
+#[derive(Debug, thiserror::Error)]
+enum Unread {
+    #[error("it leads to {count} paths or more, and at most {room} can be protected beside those that always are")]
+    TooMany { count: usize, room: usize },
+    #[error("it is spread over more than {MAX_CONFIGS} files, {} among them", .first_unread.display())]
+    TooManyConfigs { first_unread: PathBuf },
+    #[error("{} is longer than is read of it", .path.display())]
+    TooLong { path: PathBuf },
+    #[error("{} cannot be read: {source}", .path.display())]
+    Io { path: PathBuf, source: io::Error },
+}
+
+impl ProtectionSource for Git {
+    fn find(&self) -> Result<Protections, String> {
+        let search = Search {
+            git: self,
+            bytes: Room::whole(),
+            found: BTreeMap::new(),
+            directories: BTreeSet::new(),
+            tops: Vec::new(),
+            hooks: Vec::new(),
+            configs: Vec::new(),
+            looks: 0,
+        };
+        search.run().map_err(|unread| {
+            format!("git's configuration cannot be followed, so nothing in this workspace is written: {unread}")
+        })
     }
-    let mut next = 0;
-    while let Some(config) = search.configs.get(next).cloned() {
-        next += 1;
-        for setting in settings(&content(&config)) {
-            match setting {
-                Setting::Hooks(path) => {
-                    let hooks = root.join(path);
-                    search.hooks(&hooks)?;
-                }
-                Setting::Include(path) => {
-                    search.config(config.parent().unwrap_or(root).join(path))?;
-                }
-            }
-        }
-    }
-    Ok(search.found)
 }
 
 struct Search<'a> {
-    root: &'a Path,
-    /// What is protected anyway.
-    guarded: [PathBuf; 3],
-    found: BTreeSet<PathBuf>,
+    git: &'a Git,
+    bytes: Room,
+    found: BTreeMap<PathBuf, Extent>,
+    /// Where repositories are kept inside the root, beside its `.git`.
+    directories: BTreeSet<PathBuf>,
+    /// What hooks are relative to.
+    tops: Vec<PathBuf>,
+    hooks: Vec<PathBuf>,
     configs: Vec<PathBuf>,
     looks: usize,
 }
 
 impl Search<'_> {
-    /// A place that git goes to, as what it is there for.
-    fn led(&mut self, path: &Path, sought: Sought) -> Result<(), OpenError> {
-        self.looks += 1;
-        for place in lands(path).into_iter().chain([lexical(path)]) {
-            let useless = sought == Sought::File && place.is_dir();
-            let guarded = self.guarded.iter().any(|top| place.starts_with(top));
-            if place.starts_with(self.root) && !useless && !guarded {
-                self.found.insert(place);
+    fn run(mut self) -> Result<Protections, Unread> {
+        self.repositories()?;
+        for path in &self.git.user.configs {
+            // Git passes over one of these that it may not read.
+            if access(path, Access::READ_OK) != Err(Errno::ACCESS) {
+                self.config(path.clone())?;
             }
         }
-        match self.looks {
-            0..=MAX_LOOKS => Ok(()),
-            count => Err(OpenError::TooManyProtected { count }),
+        let mut next = 0;
+        while let Some(config) = self.configs.get(next).cloned() {
+            next += 1;
+            let beside = config.parent().unwrap_or(&self.git.root);
+            for setting in settings(&self.bytes.content(&config)?) {
+                match setting {
+                    Setting::Hooks(path) => self.hooks.extend(self.expanded(path)),
+                    Setting::Top(path) => self.tops.push(beside.join(path)),
+                    Setting::Include(path) => {
+                        if let Some(path) = self.expanded(path) {
+                            self.config(beside.join(path))?;
+                        }
+                    }
+                }
+            }
+        }
+        let (tops, hooks) = (take(&mut self.tops), take(&mut self.hooks));
+        for top in &tops {
+            for hooks in &hooks {
+                self.hooks(&top.join(hooks))?;
+            }
+        }
+        self.protections()
+    }
+
+    /// The root's repository and, where it has none, that of the first directory above it that has one.
+    fn repositories(&mut self) -> Result<(), Unread> {
+        let root = &self.git.root;
+        self.tops.push(root.clone());
+        for top in root.ancestors() {
+            let git = top.join(".git");
+            match git.metadata() {
+                Ok(found) if found.is_dir() => {
+                    // Without a `HEAD` it is none to git, which goes on above.
+                    let is_repository = git.join("HEAD").symlink_metadata().is_ok();
+                    if is_repository || top == root {
+                        self.repository(top, &git)?;
+                    }
+                    if is_repository {
+                        return Ok(());
+                    }
+                }
+                Ok(found) if found.is_file() => {
+                    if let Some(elsewhere) = self.bytes.git_file(&git)? {
+                        self.repository(top, &top.join(elsewhere))?;
+                    }
+                    return Ok(());
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn repository(&mut self, top: &Path, git: &Path) -> Result<(), Unread> {
+        self.tops.push(top.to_owned());
+        self.directory(git)?;
+        match self.bytes.common_dir(&git.join("commondir"))? {
+            Some(common) => self.directory(&git.join(common)),
+            None => Ok(()),
         }
     }
 
-    fn config(&mut self, path: PathBuf) -> Result<(), OpenError> {
-        self.led(&path, Sought::File)?;
-        if !path.is_file() || self.configs.contains(&path) {
+    /// A directory that git keeps a repository in, or what worktrees of it have of their own.
+    fn directory(&mut self, git: &Path) -> Result<(), Unread> {
+        self.look()?;
+        let own = self.git.root.join(".git");
+        for place in places(git).filter(|place| place.starts_with(&self.git.root) && *place != own) {
+            self.directories.insert(place);
+        }
+        self.hooks(&git.join("hooks"))?;
+        ["config", "config.worktree"].into_iter().try_for_each(|name| self.config(git.join(name)))
+    }
+
+    fn config(&mut self, path: PathBuf) -> Result<(), Unread> {
+        self.led(&path, Extent::File)?;
+        let is_file = is_file(&path).map_err(|source| Unread::Io { path: path.clone(), source })?;
+        if !is_file || self.configs.contains(&path) {
             return Ok(());
         }
         if self.configs.len() == MAX_CONFIGS {
             // What is not read may name hooks.
-            return Err(OpenError::TooManyConfigs { first_unread: path });
+            return Err(Unread::TooManyConfigs { first_unread: path });
         }
         self.configs.push(path);
         Ok(())
     }
 
     /// A directory of hooks, each of which may be a link.
-    fn hooks(&mut self, directory: &Path) -> Result<(), OpenError> {
-        self.led(directory, Sought::Directory)?;
-        for hook in directory.read_dir().into_iter().flatten().flatten() {
-            if hook.file_type().is_ok_and(|kind| kind.is_symlink()) {
-                self.led(&hook.path(), Sought::File)?;
+    fn hooks(&mut self, directory: &Path) -> Result<(), Unread> {
+        self.led(directory, Extent::Tree)?;
+        let failed = |source| Unread::Io { path: directory.to_owned(), source };
+        let hooks = match directory.read_dir() {
+            Ok(hooks) => hooks,
+            // Through what is closed nobody of this user's gets to a hook.
+            Err(error) if is_missing(&error) || directory.metadata().is_err() => return Ok(()),
+            Err(error) => return Err(failed(error)),
+        };
+        for hook in hooks {
+            let hook = hook.map_err(failed)?;
+            self.look()?;
+            if hook.file_type().map_err(failed)?.is_symlink() {
+                self.led(&hook.path(), Extent::File)?;
             }
         }
         Ok(())
     }
-}
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Sought {
-    File,
-    Directory,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-enum Setting {
-    /// `core.hooksPath`.
-    Hooks(PathBuf),
-    /// `include.path`, or `includeIf.*.path`.
-    Include(PathBuf),
-}
-
-/// What a configuration file holds. Nothing, where it is none.
-fn content(path: &Path) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let is_file = path.metadata().is_ok_and(|meta| meta.is_file());
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    if is_file && let Ok(file) = open(path, flags, Mode::empty()).map(File::from) {
-        // What could be read of it counts.
-        let _read = file.take(MAX_CONFIG_BYTES).read_to_end(&mut bytes);
-    }
-    bytes
-}
-
-/// The settings in a configuration file's text that name a place, as they are written there. Those that begin with `~`
-/// or `%`, and stand for a place outside, are left out.
-fn settings(text: &[u8]) -> Vec<Setting> {
-    let mut text = Text(text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text));
-    let (mut section, mut all) = (Vec::new(), Vec::new());
-    while let Some(first) = text.0.first() {
-        match first {
-            b'[' => section = text.section(),
-            first if first.is_ascii_whitespace() => text.0 = &text.0[1..],
-            // A comment has no key, and so no value.
-            _ => {
-                let key = text.word(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-                let Some(value) = text.value() else { continue };
-                let setting = match (&section[..], &key[..]) {
-                    (b"core", b"hookspath") => Setting::Hooks,
-                    (b"include" | b"includeif", b"path") => Setting::Include,
-                    _ => continue,
-                };
-                let path = value.strip_prefix(b":(optional)").unwrap_or(&value);
-                if !matches!(path.first(), None | Some(b'~' | b'%')) && !path.contains(&0) {
-                    all.push(setting(PathBuf::from(OsString::from_vec(path.to_vec()))));
-                }
+    /// A place that git goes to, as what it is there for.
+    fn led(&mut self, path: &Path, sought: Extent) -> Result<(), Unread> {
+        self.look()?;
+        for place in places(path).filter(|place| place.starts_with(&self.git.root)) {
+            if sought != Extent::File || !place.is_dir() {
+                self.found.entry(place).or_insert(sought);
             }
         }
-    }
-    all
-}
-
-/// What is left of a text.
-struct Text<'a>(&'a [u8]);
-
-impl Text<'_> {
-    fn next(&mut self) -> Option<u8> {
-        let (first, rest) = self.0.split_first()?;
-        self.0 = rest;
-        Some(*first)
+        Ok(())
     }
 
-    fn skip_line(&mut self) {
-        while !matches!(self.next(), None | Some(b'\n')) {}
+    fn look(&mut self) -> Result<(), Unread> {
+        self.looks += 1;
+        if self.looks > MAX_LOOKS { Err(self.too_many(self.looks)) } else { Ok(()) }
     }
 
-    /// In lower case.
-    fn word(&mut self, belongs: impl Fn(u8) -> bool) -> Vec<u8> {
-        let end = self.0.iter().position(|byte| !belongs(*byte)).unwrap_or(self.0.len());
-        let (word, rest) = self.0.split_at(end);
-        self.0 = rest;
-        word.to_ascii_lowercase()
-    }
-
-    /// The name of a section, without that of its subsection.
-    fn section(&mut self) -> Vec<u8> {
-        self.next();
-        let _blank = self.word(|byte| matches!(byte, b' ' | b'\t'));
-        let name = self.word(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-        let mut quoted = false;
-        while let Some(byte) = self.next() {
-            match byte {
-                b'\n' => break,
-                b']' if !quoted => break,
-                b'"' => quoted = !quoted,
-                b'\\' if quoted => drop(self.next()),
-                _ => {}
-            }
+    /// A place as a setting names it. `None` where nobody here is at home.
+    fn expanded(&self, path: PathBuf) -> Option<PathBuf> {
+        match path.strip_prefix("~") {
+            Ok(below) => Some(self.git.user.home.as_ref()?.join(below)),
+            Err(_) => Some(path),
         }
-        name
     }
 
-    /// The value after a key, up to the end of its line. None where there is none.
-    fn value(&mut self) -> Option<Vec<u8>> {
-        let _blank = self.word(|byte| matches!(byte, b' ' | b'\t'));
-        if self.0.first() != Some(&b'=') {
-            self.skip_line();
-            return None;
+    fn protections(self) -> Result<Protections, Unread> {
+        let mut all = Protections::default();
+        all.git_directory(&self.git.root.join(".git"));
+        let always = all.protected.len();
+        self.directories.iter().for_each(|git| all.git_directory(git));
+        let known = all.protected.clone();
+        let is_held = |path: &Path| known.iter().any(|it| it.extent != Extent::Entry && path.starts_with(&it.path));
+        let led = self.found.iter().filter(|(path, _)| !is_held(path));
+        all.protected.extend(led.map(|(path, extent)| Protected { path: path.clone(), extent: *extent }));
+        // The root's own is protected by whoever asks.
+        all.protected.drain(..always);
+        match all.protected.len() {
+            count if count > self.git.room => Err(self.too_many(count)),
+            _ => Ok(all),
         }
-        self.next();
-        let _blank = self.word(|byte| matches!(byte, b' ' | b'\t'));
-        let (mut value, mut kept, mut quoted) = (Vec::new(), 0, false);
-        while let Some(byte) = self.next() {
-            match byte {
-                b'\n' => break,
-                b'"' => quoted = !quoted,
-                b'#' | b';' if !quoted => {
-                    self.skip_line();
-                    break;
-                }
-                b'\\' => match self.next() {
-                    None | Some(b'\n') => {}
-                    Some(b'\r') if self.0.first() == Some(&b'\n') => drop(self.next()),
-                    Some(byte) => {
-                        value.push(match byte {
-                            b'n' => b'\n',
-                            b't' => b'\t',
-                            b'b' => 8,
-                            byte => byte,
-                        });
-                        kept = value.len();
-                    }
-                },
-                byte => {
-                    value.push(byte);
-                    if quoted || !byte.is_ascii_whitespace() {
-                        kept = value.len();
-                    }
-                }
-            }
-        }
-        value.truncate(kept);
-        Some(value)
+    }
+
+    fn too_many(&self, count: usize) -> Unread {
+        Unread::TooMany { count, room: self.git.room }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    #[test]
-    fn settings_are_read_as_git_writes_them_and_people_do() {
-        let hooks = |path: &str| vec![Setting::Hooks(path.into())];
-        let include = |path: &str| vec![Setting::Include(path.into())];
-        for (text, want) in [
-            ("[core]\n\thooksPath = .githooks\n", hooks(".githooks")),
-            ("\u{feff}[CORE] HOOKSPATH=a # why\r\n", hooks("a")),
-            ("[core]\n; hooksPath = no\n hookspath = \"a b \" ; c\n", hooks("a b ")),
-            ("[core]\n\tbare\n\thooksPath = a \\\n b", hooks("a  b")),
-            ("[core]\nhooksPath = a\\\\b\\\"c\n", hooks("a\\b\"c")),
-            ("[core]\n?!\n[x \"]\"]\n[core]\nhooksPath = a\r\n", hooks("a")),
-            ("[include]\npath = ../inc\n", include("../inc")),
-            ("[includeIf \"gitdir:~/w/\"]\n\tpath = inc", include("inc")),
-            ("[includeIf.onbranch]\npath = :(optional)inc", include("inc")),
-            (
-                "[include]\npath = ~/inc\n[remote \"core\"]\nhooksPath = a\n[core]\npath = b\nhooksPath\nhooksPath =\n",
-                vec![],
-            ),
-            ("[core\nhooksPath = a", hooks("a")),
-            ("[includeIf \"gitdir:/a]b/\"] path = inc\n", include("inc")),
-            ("[includeIf \"gitdir:/a\\\"]b/\"] path = inc\n", include("inc")),
-            ("[core\\] hooksPath = a\n", hooks("a")),
-            ("[core]\nhooksPath = \"a#b;c\" # d\n", hooks("a#b;c")),
-            ("[core]\nhooksPath = a\\\r\nb\n", hooks("ab")),
-            ("[core]\nhooksPath = a\\\rb\n", hooks("a\rb")),
-        ] {
-            assert_eq!(settings(text.as_bytes()), want, "{text:?}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn any_text_is_read_to_its_end(text in "[\\[\\]a\\\\\"=#; \n\r]{0,40}") {
-            let text = format!("{text}\n\"\n]\n[core]\nhooksPath = end\n");
-            prop_assert_eq!(settings(text.as_bytes()), vec![Setting::Hooks("end".into())]);
-        }
-    }
+/// Where a path leads, and where it would by its text.
+fn places(path: &Path) -> impl Iterator<Item = PathBuf> {
+    lands(path).into_iter().chain([lexical(path)])
 }

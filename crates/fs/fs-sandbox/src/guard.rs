@@ -6,7 +6,7 @@ use std::path::Path;
 use fs::{FsError, Why};
 use rustix::fs::{PROC_SUPER_MAGIC, fstatfs};
 use rustix::io::Errno;
-use sandbox::{Boundary, Extent};
+use sandbox::{Boundary, Extent, Sight};
 
 use crate::asked::{Asked, folded, is_below, lexical, split};
 use crate::fence::Ground;
@@ -15,7 +15,7 @@ use crate::handle::{Handle, Id};
 /// A boundary's forbidden places as they are on the disk now. They are not held open: an identity that
 /// is used anew meanwhile refuses too much, never too little.
 pub(crate) struct Guard<'a> {
-    boundary: &'a Boundary,
+    sight: &'a Sight,
     /// Not read, nor anything below.
     hidden: Vec<Id>,
     /// Names in a directory that are not looked at.
@@ -29,30 +29,30 @@ pub(crate) struct Guard<'a> {
 }
 
 impl<'a> Guard<'a> {
-    /// What may not be read under `boundary`.
-    pub(crate) fn reading(boundary: &'a Boundary, ground: &Ground) -> Result<Self, Errno> {
+    /// What may not be read.
+    pub(crate) fn reading(sight: &'a Sight, ground: &Ground) -> Result<Self, Errno> {
         let (mut hidden, mut hidden_names) = (Vec::new(), Vec::new());
-        for path in boundary.unreadable_roots() {
+        for path in sight.unreadable_roots() {
             let (parent, name) = split(path);
             if let (Some(parent), Some(name)) = (existing(ground.named(parent))?, name) {
                 hidden_names.push((parent, folded(name)));
             }
             hidden.extend(existing(ground.named(path))?);
         }
-        Ok(Self { boundary, hidden, hidden_names, trees: Vec::new(), entries: Vec::new(), names: Vec::new() })
+        Ok(Self { sight, hidden, hidden_names, trees: Vec::new(), entries: Vec::new(), names: Vec::new() })
     }
 
     /// What may not be written under `boundary`.
     pub(crate) fn writing(boundary: &'a Boundary, ground: &Ground) -> Result<Self, Errno> {
-        let mut guard = Self::reading(boundary, ground)?;
-        for protected in boundary.protected() {
-            let (parent, name) = split(&protected.path);
+        let mut guard = Self::reading(boundary.sight(), ground)?;
+        for (path, extent) in refused(boundary) {
+            let (parent, name) = split(path);
             let (Some(parent), Some(name)) = (existing(ground.named(parent))?, name) else { continue };
-            let found = match protected.extent {
-                Extent::Tree => &mut guard.trees,
+            let found = match extent {
+                Extent::Tree | Extent::File => &mut guard.trees,
                 Extent::Entry => &mut guard.entries,
             };
-            found.extend(existing(ground.named(&protected.path))?);
+            found.extend(existing(ground.named(path))?);
             guard.names.push((parent, folded(name)));
         }
         Ok(guard)
@@ -61,13 +61,13 @@ impl<'a> Guard<'a> {
     /// Refuses what is forbidden by its text alone. The disk has the last word, but what is not there yet has no other.
     pub(crate) fn text(boundary: &Boundary, asked: &Asked, resolved: &Path) -> Result<(), FsError> {
         let path = lexical(resolved);
-        for protected in boundary.protected() {
-            let hit = match protected.extent {
-                Extent::Tree => is_below(&path, &protected.path),
-                Extent::Entry => is_below(&path, &protected.path) && is_below(&protected.path, &path),
+        for (protected, extent) in refused(boundary) {
+            let hit = match extent {
+                Extent::Tree | Extent::File => is_below(&path, protected),
+                Extent::Entry => is_below(&path, protected) && is_below(protected, &path),
             };
             if hit {
-                let private = boundary.unreadable_roots().contains(&protected.path);
+                let private = boundary.unreadable_roots().iter().any(|root| root == protected);
                 return Err(asked.denied(boundary.mode(), if private { Why::Home } else { Why::Protected }));
             }
         }
@@ -84,7 +84,7 @@ impl<'a> Guard<'a> {
     /// Refuses a name in `directory` that may not be looked at, whether it is there or not.
     pub(crate) fn look_at(&self, asked: &Asked, directory: &Handle, name: &OsStr) -> Result<(), FsError> {
         if holds(&self.hidden_names, directory, &folded(name)) {
-            return Err(asked.denied(self.boundary.mode(), Why::Home));
+            return Err(asked.denied(self.sight.mode(), Why::Home));
         }
         Ok(())
     }
@@ -105,10 +105,10 @@ impl<'a> Guard<'a> {
         let chain = directory.upwards().map_err(|error| asked.failed(error))?;
         self.not_hidden(asked, &chain)?;
         if !chain.contains(&root.id()) {
-            return Err(asked.denied(self.boundary.mode(), Why::Outside));
+            return Err(asked.denied(self.sight.mode(), Why::Outside));
         }
         if self.trees.iter().any(|tree| chain.contains(tree)) {
-            return Err(asked.denied(self.boundary.mode(), Why::Protected));
+            return Err(asked.denied(self.sight.mode(), Why::Protected));
         }
         Ok(())
     }
@@ -117,7 +117,7 @@ impl<'a> Guard<'a> {
     pub(crate) fn name(&self, asked: &Asked, directory: &Handle, name: &OsStr) -> Result<(), FsError> {
         self.look_at(asked, directory, name)?;
         if holds(&self.names, directory, &folded(name)) {
-            return Err(asked.denied(self.boundary.mode(), Why::Protected));
+            return Err(asked.denied(self.sight.mode(), Why::Protected));
         }
         Ok(())
     }
@@ -126,29 +126,35 @@ impl<'a> Guard<'a> {
     pub(crate) fn thing(&self, asked: &Asked, found: &Handle) -> Result<(), FsError> {
         self.read(asked, found)?;
         if self.trees.iter().chain(&self.entries).any(|guarded| *guarded == found.id()) {
-            return Err(asked.denied(self.boundary.mode(), Why::Protected));
+            return Err(asked.denied(self.sight.mode(), Why::Protected));
         }
         Ok(())
     }
 
     /// Refuses what shows running processes, ours among them with its memory and environment.
     fn not_a_process(&self, asked: &Asked, directory: &Handle) -> Result<(), FsError> {
-        if !self.boundary.is_confined() {
+        if !self.sight.is_confined() {
             return Ok(());
         }
         let system = fstatfs(directory.file()).map_err(|error| asked.failed(error))?;
         if system.f_type == PROC_SUPER_MAGIC {
-            return Err(asked.denied(self.boundary.mode(), Why::Process));
+            return Err(asked.denied(self.sight.mode(), Why::Process));
         }
         Ok(())
     }
 
     fn not_hidden(&self, asked: &Asked, chain: &[Id]) -> Result<(), FsError> {
         if self.hidden.iter().any(|hidden| chain.contains(hidden)) {
-            return Err(asked.denied(self.boundary.mode(), Why::Home));
+            return Err(asked.denied(self.sight.mode(), Why::Home));
         }
         Ok(())
     }
+}
+
+/// What file tools do not write: what nobody does, and what git goes on with later.
+fn refused(boundary: &Boundary) -> impl Iterator<Item = (&Path, Extent)> {
+    let protected = boundary.protected().iter().map(|it| (&*it.path, it.extent));
+    protected.chain(boundary.under_way().iter().map(|path| (&**path, Extent::Tree)))
 }
 
 fn holds(names: &[(Id, String)], directory: &Handle, name: &str) -> bool {
@@ -172,6 +178,7 @@ mod tests {
     use sandbox::{Mode, Operation, Workspace};
 
     use super::*;
+    use crate::GitUser;
 
     /// The kernel's word is not the only one: a handle that left the root is refused too.
     #[test]
@@ -179,7 +186,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let top = dir.path().canonicalize().unwrap();
         std::fs::create_dir_all(top.join("ws/sub")).unwrap();
-        let ground = Ground::open(Workspace::new(top.join("ws")), Arc::default()).unwrap();
+        let ground = Ground::open(Workspace::new(top.join("ws")), Arc::default(), GitUser::default()).unwrap();
         let boundary = ground.workspace.boundary(Mode::WorkspaceWrite);
         let guard = Guard::writing(&boundary, &ground).unwrap();
         let asked = Asked::new(Operation::Write, &top.join("ws"), "sub/x").unwrap();

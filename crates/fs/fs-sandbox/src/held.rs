@@ -76,8 +76,8 @@ impl Held {
         if self.ctx.cancelled().is_cancelled() {
             return Err(FsError::Closing);
         }
-        let boundary = self.ground.workspace.boundary(self.mode.mode());
-        let guard = Guard::reading(&boundary, &self.ground).map_err(|error| self.asked.failed(error))?;
+        let sight = self.ground.workspace.sight(self.mode.mode());
+        let guard = Guard::reading(&sight, &self.ground).map_err(|error| self.asked.failed(error))?;
         guard.look_into(&self.asked, &self.handle)?;
         work(&guard)
     }

@@ -34,6 +34,10 @@
 //! A directory that an *unconfined* process moves out of the root, in the instant between the last look at it and the
 //! rename inside it, takes the file along. Extended attributes and access lists of a replaced file are not kept, nor is
 //! its set-user-id bit. Nothing is synced to the disk.
+//!
+//! What git is led to is looked for before each write, in the repository's configuration, that of a repository around the
+//! root and the person's own; where that cannot be followed, nothing is written. Not followed are `~name/` (somebody else's
+//! home), configuration from the environment of a shell, and bare and nested repositories.
 
 mod asked;
 mod fence;
@@ -47,4 +51,5 @@ mod read;
 mod write;
 
 pub use fence::{Fence, Fences, OpenError};
+pub use git::GitUser;
 pub use plugin::{Config, FsSandboxPlugin, Tmp};

@@ -7,12 +7,13 @@ use context::{BoxError, Ctx, Need, Plugin};
 use fs::FileSystem;
 use sandbox::Workspace;
 use sandbox_policy::SandboxPolicy;
-use shell::Scratch;
+use scratch::Scratch;
 
 use crate::Fences;
 
 /// Gives every agent a [`Fence`](crate::Fence) around its session's directory, under its session's mode; and, for other
-/// enforcers, the [`Workspace`] that it took its boundary from.
+/// enforcers, the [`Workspace`] that it took its boundary from, and the [`Scratch`] that its temporary directory is in, if
+/// that is its own.
 pub struct FsSandboxPlugin;
 
 /// What the fences of an app have in common.
@@ -37,6 +38,14 @@ pub enum Tmp {
     Private,
     /// The machine's.
     Shared,
+}
+
+impl Config {
+    /// Where a session works whose directory is `root`; without its temporary directory.
+    pub fn workspace(&self, root: impl Into<PathBuf>) -> Workspace {
+        let workspace = self.private.iter().fold(Workspace::new(root), Workspace::home);
+        self.protected.iter().fold(workspace, Workspace::protect)
+    }
 }
 
 #[async_trait]
@@ -67,9 +76,7 @@ struct Setup {
 #[async_trait]
 impl AgentSetup for Setup {
     async fn set_up(&self, agent: &AgentRef) -> Result<(), BoxError> {
-        let workspace = Workspace::new(&**agent.session().header().cwd());
-        let workspace = self.config.private.iter().fold(workspace, Workspace::home);
-        let workspace = self.config.protected.iter().fold(workspace, Workspace::protect);
+        let workspace = self.config.workspace(&**agent.session().header().cwd());
         let workspace = match self.config.tmp {
             Tmp::None => workspace,
             Tmp::Shared => workspace.temp(std::env::temp_dir()),
@@ -80,7 +87,9 @@ impl AgentSetup for Setup {
                 let tmp = std::env::temp_dir();
                 let made =
                     made.map_err(|error| format!("no temporary directory can be made in {}: {error}", tmp.display()))?;
-                workspace.temp(made.tmp())
+                let workspace = workspace.temp(made.tmp());
+                agent.ctx().provide(Arc::new(made))?;
+                workspace
             }
         };
         let (fences, mode, ctx) = (self.fences.clone(), self.policy.source_for(agent.session()), agent.ctx().clone());

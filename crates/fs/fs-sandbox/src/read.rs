@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use fs::{Entry, FileContent, FsError, Kind, Listing, MAX_FILE_BYTES, MAX_LIST_ENTRIES, Stat};
 use rustix::fs::{Dir, FileType};
 use rustix::io::Errno;
-use sandbox::Boundary;
+use sandbox::Sight;
 
 use crate::asked::{Asked, split};
 use crate::fence::Ground;
@@ -30,8 +30,8 @@ struct Found {
 pub(crate) type Named = (OsString, Kind, u64);
 
 impl Ground {
-    pub(crate) fn read(&self, asked: &Asked, boundary: &Boundary, max_bytes: u64) -> Result<FileContent, FsError> {
-        let found = self.find(asked, boundary)?;
+    pub(crate) fn read(&self, asked: &Asked, sight: &Sight, max_bytes: u64) -> Result<FileContent, FsError> {
+        let found = self.find(asked, sight)?;
         let kind = found.thing.kind();
         let (Kind::File, Some((directory, name))) = (kind, &found.within) else {
             return Err(match kind {
@@ -43,14 +43,14 @@ impl Ground {
         Ok(FileContent { path: asked.shown.clone(), bytes })
     }
 
-    pub(crate) fn stat(&self, asked: &Asked, boundary: &Boundary) -> Result<Stat, FsError> {
-        let thing = self.find(asked, boundary)?.thing;
+    pub(crate) fn stat(&self, asked: &Asked, sight: &Sight) -> Result<Stat, FsError> {
+        let thing = self.find(asked, sight)?.thing;
         let modified = thing.meta.modified().map_err(|error| asked.failed(error))?;
         Ok(Stat { path: asked.shown.clone(), kind: thing.kind(), size: thing.meta.len(), modified })
     }
 
-    pub(crate) fn list(&self, asked: &Asked, boundary: &Boundary, max: usize) -> Result<Listing, FsError> {
-        let directory = self.directory(asked, boundary)?;
+    pub(crate) fn list(&self, asked: &Asked, sight: &Sight, max: usize) -> Result<Listing, FsError> {
+        let directory = self.directory(asked, sight)?;
         let (found, truncated) = entries(asked, &directory, max.min(MAX_LIST_ENTRIES))?;
         let entry = |(name, kind, _): (OsString, _, _)| Entry { name: name.to_string_lossy().into_owned(), kind };
         let mut entries = found.into_iter().map(entry).collect::<Vec<_>>();
@@ -59,18 +59,18 @@ impl Ground {
     }
 
     /// The directory that a path leads to.
-    pub(crate) fn directory(&self, asked: &Asked, boundary: &Boundary) -> Result<Handle, FsError> {
-        let thing = self.find(asked, boundary)?.thing;
+    pub(crate) fn directory(&self, asked: &Asked, sight: &Sight) -> Result<Handle, FsError> {
+        let thing = self.find(asked, sight)?.thing;
         if thing.kind() == Kind::Directory { Ok(thing) } else { Err(FsError::NotADirectory(asked.shown.clone())) }
     }
 
-    fn find(&self, asked: &Asked, boundary: &Boundary) -> Result<Found, FsError> {
+    fn find(&self, asked: &Asked, sight: &Sight) -> Result<Found, FsError> {
         let failed = |error: Errno| match error {
-            Errno::LOOP if boundary.is_confined() => asked.denied(boundary.mode(), fs::Why::Symlink),
+            Errno::LOOP if sight.is_confined() => asked.denied(sight.mode(), fs::Why::Symlink),
             error => asked.failed(error),
         };
-        let guard = Guard::reading(boundary, self).map_err(failed)?;
-        let reach = if boundary.is_confined() { Reach::Named } else { Reach::Any };
+        let guard = Guard::reading(sight, self).map_err(failed)?;
+        let reach = if sight.is_confined() { Reach::Named } else { Reach::Any };
         let mut path: PathBuf = asked.full.strip_prefix(self.workspace.root()).unwrap_or(&asked.full).to_owned();
         let mut from = None;
         for _ in 0..MAX_LINKS {

@@ -58,7 +58,7 @@ fn denied(plan: &Plan, cwd: &Path, confinement: &Confinement, said: &Said<'_>, p
 /// What is behind a path that the command sees.
 fn behind(plan: &Plan, path: &Path) -> PathBuf {
     let Tmp::Session(temp) = &plan.tmp else { return path.to_owned() };
-    let below_roots = plan.writable().any(|root| path.starts_with(root));
+    let below_roots = plan.writable().chain(plan.exceptions()).any(|root| path.starts_with(root));
     match path.strip_prefix("/tmp") {
         Ok(below) if !below_roots => temp.path().join(below),
         _ => path.to_owned(),
@@ -67,6 +67,9 @@ fn behind(plan: &Plan, path: &Path) -> PathBuf {
 
 fn forbids(boundary: &Boundary, temp: &Path, plan: &Plan, path: &Path) -> bool {
     if WRITTEN.iter().any(|device| path == Path::new(device)) {
+        return false;
+    }
+    if boundary.exceptions().iter().any(|root| path.starts_with(root)) {
         return false;
     }
     match boundary.mode() {
@@ -89,7 +92,7 @@ fn is_held(boundary: &Boundary, path: &Path) -> bool {
 /// The protected path of which nothing may change, that this is or is below. A `.git` that is no repository is one.
 fn whole<'a>(boundary: &'a Boundary, path: &Path) -> Option<&'a Path> {
     let is_whole = |protected: &&Protected| match protected.extent {
-        Extent::Tree => true,
+        Extent::Tree | Extent::File => true,
         Extent::Entry => protected.path.ends_with(".git") && !protected.path.join("HEAD").exists(),
     };
     let above = boundary.protected().iter().filter(|protected| path.starts_with(&protected.path));

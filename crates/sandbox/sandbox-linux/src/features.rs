@@ -32,8 +32,8 @@ fn namespaces() -> Feature {
     let (available, text) = match (there, most) {
         (false, _) => (false, "the kernel has not all of them".to_owned()),
         (true, Some(0)) => (false, "switched off: /proc/sys/user/max_user_namespaces is 0".to_owned()),
-        (true, Some(most)) => (true, format!("at most {most} of users")),
-        (true, None) => (true, "without a stated limit".to_owned()),
+        (true, Some(most)) => (true, format!("all kinds that are needed; at most {most} user namespaces")),
+        (true, None) => (true, "all kinds that are needed; no limit is stated".to_owned()),
     };
     Feature { name: "namespaces", available, text }
 }

@@ -59,7 +59,8 @@
 //! A file inside the workspace that has another name outside (a hard link from before) can be written. The disk can be
 //! filled. The helper gets the command's environment, so whoever sets `LD_PRELOAD` in it loads code before anything is set
 //! up; [`subprocess::Environment`] does not pass it on. Somebody *outside* who replaces a protected file while a command runs
-//! undoes its mount; that is reported with the command's end.
+//! undoes its mount; that is reported with the command's end. A command that locks a placeholder (`flock`) keeps others
+//! in its workspace from starting while it runs. The steps of a rebase under way can be written, since `git rebase` works.
 //!
 //! # Evidence
 //!

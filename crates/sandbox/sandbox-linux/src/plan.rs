@@ -51,6 +51,8 @@ pub(crate) struct Plan {
     pub(crate) root: Raw,
     /// No one of them is below another.
     pub(crate) writable: Vec<Raw>,
+    /// Writable whatever else is.
+    pub(crate) exceptions: Vec<Raw>,
     pub(crate) hidden: Vec<Raw>,
     pub(crate) protected: Vec<(Raw, Reach)>,
     pub(crate) tmp: Tmp,
@@ -72,6 +74,7 @@ pub(crate) enum Net {
 pub(crate) enum Reach {
     Entry,
     Tree,
+    File,
 }
 
 /// A string of the system's, which need not be Unicode.
@@ -134,6 +137,9 @@ impl Plan {
             Mode::WorkspaceWrite => Files::Writable,
             Mode::DangerFullAccess => return refuse("danger-full-access confines nothing; use the plain guard"),
         };
+        if let Some(why) = boundary.withheld() {
+            return refuse(why);
+        }
         if command.argv.is_empty() || command.argv.iter().any(|arg| arg.as_bytes().contains(&0)) {
             return refuse("a command is a program and its arguments, none of them with a NUL byte");
         }
@@ -146,6 +152,7 @@ impl Plan {
             writable.push(confinement.temp.path().to_owned());
         }
         let writable = outermost(writable);
+        let exceptions = outermost(boundary.exceptions().to_vec());
         let hidden = outermost(boundary.unreadable_roots().to_vec());
         let machine = tier == Tier::WithoutNamespaces
             || shared.is_some()
@@ -166,6 +173,7 @@ impl Plan {
         let reach = |extent| match extent {
             Extent::Entry => Reach::Entry,
             Extent::Tree => Reach::Tree,
+            Extent::File => Reach::File,
         };
         let plan = Self {
             tier,
@@ -178,6 +186,7 @@ impl Plan {
             },
             root: Raw::from(boundary.root()),
             writable: writable.iter().map(Raw::from).collect(),
+            exceptions: exceptions.iter().map(Raw::from).collect(),
             hidden: hidden.iter().map(Raw::from).collect(),
             protected: boundary.protected().iter().map(|it| (Raw::from(&it.path), reach(it.extent))).collect(),
             tmp,
@@ -198,6 +207,9 @@ impl Plan {
             if path == Path::new("/") || (kernel.iter().any(|dir| path.starts_with(dir)) && !in_memory) {
                 return refuse(format!("{} cannot be a session's directory under confinement", path.display()));
             }
+        }
+        if let Some(path) = self.exceptions().find(|path| kernel.iter().any(|dir| path.starts_with(dir))) {
+            return refuse(format!("{} cannot be left writable under confinement", path.display()));
         }
         if let Some(around) = self.hidden().find(|hidden| root.starts_with(hidden)) {
             return refuse(format!("{} is inside {}, which is hidden from commands", root.display(), around.display()));
@@ -220,6 +232,10 @@ impl Plan {
 
     pub(crate) fn writable(&self) -> impl Iterator<Item = &Path> {
         self.writable.iter().map(Raw::path)
+    }
+
+    pub(crate) fn exceptions(&self) -> impl Iterator<Item = &Path> {
+        self.exceptions.iter().map(Raw::path)
     }
 
     pub(crate) fn hidden(&self) -> impl Iterator<Item = &Path> {

@@ -19,7 +19,10 @@ impl RuntimeFact for ModeFact {
         let mode = self.0.effective(session);
         let meaning = match mode {
             Mode::ReadOnly => "you can read files and write none",
-            Mode::WorkspaceWrite => "you can write below the working directory and nowhere else",
+            Mode::WorkspaceWrite => {
+                "you can write below the working directory and in the temporary \
+                 directory ($TMPDIR in commands), and nowhere else"
+            }
             Mode::DangerFullAccess => "files are not confined",
         };
         Some(format!("Sandbox mode: {mode} ({meaning})."))

@@ -1,6 +1,12 @@
+use std::fmt;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
-use crate::{Mode, Network};
+mod exceptions;
+
+pub use exceptions::NoException;
+
+use crate::{Extent, Mode, Network, Protected, ProtectionSource, Protections};
 
 /// Where a session works: everything that decides its boundary but the mode.
 ///
@@ -12,44 +18,34 @@ pub struct Workspace {
     temp: Option<PathBuf>,
     private: Vec<PathBuf>,
     protected: Vec<PathBuf>,
+    source: Option<Source>,
 }
+
+#[derive(Clone)]
+struct Source(Arc<dyn ProtectionSource>);
 
 /// What a mode means for files and the network. Computed in one place, and every enforcer takes it from here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Boundary {
-    mode: Mode,
+    sight: Sight,
     root: PathBuf,
     writable: Vec<PathBuf>,
-    unreadable: Vec<PathBuf>,
-    protected: Vec<Protected>,
+    exceptions: Vec<PathBuf>,
+    protections: Protections,
+    withheld: Option<String>,
 }
 
-/// A path below a writable root that may not be written, renamed, linked over or removed all the same: what is put
-/// there would run on the host later.
+/// What a mode means for reading alone, which nothing on the disk has a say in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Protected {
-    /// Absolute. It need not exist; then it may not be created.
-    pub path: PathBuf,
-    /// How much of it.
-    pub extent: Extent,
+pub struct Sight {
+    mode: Mode,
+    unreadable: Vec<PathBuf>,
 }
-
-/// How much a protection covers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent {
-    /// The name itself: not created, replaced, renamed or removed. What is below it may change.
-    Entry,
-    /// The name and everything below it.
-    Tree,
-}
-
-/// What git runs code from, or is led elsewhere by.
-const GIT: [&str; 6] = ["hooks", "config", "config.worktree", "commondir", "modules", "worktrees"];
 
 impl Workspace {
     /// Works in `root`, the session's directory: absolute and canonical.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), temp: None, private: Vec::new(), protected: Vec::new() }
+        Self { root: root.into(), temp: None, private: Vec::new(), protected: Vec::new(), source: None }
     }
 
     /// Adds a temporary directory of the session's own, absolute and canonical: writable where the root is.
@@ -66,10 +62,16 @@ impl Workspace {
         self
     }
 
-    /// Protects one more path and everything below it: absolute, or relative to the root. For what configuration names,
-    /// and for the places inside the root that git's own configuration leads to (`core.hooksPath`, `include.path`).
+    /// Protects one more path and everything below it: absolute, or relative to the root. For what configuration names.
     pub fn protect(mut self, path: impl Into<PathBuf>) -> Self {
         self.protected.push(path.into());
+        self
+    }
+
+    /// Says who knows what else is protected, such as the places inside the root that git's own configuration leads to.
+    /// Asked at each boundary from now on.
+    pub fn protect_what(mut self, source: Arc<dyn ProtectionSource>) -> Self {
+        self.source = Some(Source(source));
         self
     }
 
@@ -88,7 +90,7 @@ impl Workspace {
         &self.private
     }
 
-    /// What is protected beyond what always is, in the order that it was said in.
+    /// What is protected beyond what always is, in the order that it was said in; without what a source knows.
     pub fn protected(&self) -> &[PathBuf] {
         &self.protected
     }
@@ -104,44 +106,76 @@ impl Workspace {
             temp: self.temp.as_deref().map(&mut map).transpose()?,
             private: self.private.iter().map(|path| map(path)).collect::<Result<_, E>>()?,
             protected: self.protected.clone(),
+            source: self.source.clone(),
         })
     }
 
-    /// What `mode` means here.
+    /// What `mode` means here at this moment. It may look at the disk, if there is a source of protections. Take a new one
+    /// for each call: what is protected may be different then.
     pub fn boundary(&self, mode: Mode) -> Boundary {
-        let private = || self.private.clone();
-        let (writable, unreadable, protected) = match mode {
-            Mode::ReadOnly => (Vec::new(), private(), Vec::new()),
+        let (writable, protections, withheld) = match mode {
+            Mode::ReadOnly => (Vec::new(), Protections::default(), None),
             Mode::WorkspaceWrite => {
-                let writable = std::iter::once(&self.root).chain(&self.temp).cloned().collect();
-                (writable, private(), self.protections())
+                let (root, temp) = (Some(&self.root), self.temp.iter());
+                match self.protections() {
+                    Ok(protections) => (root.into_iter().chain(temp).cloned().collect(), protections, None),
+                    Err((protections, why)) => (temp.cloned().collect(), protections, Some(why)),
+                }
             }
-            Mode::DangerFullAccess => (vec![PathBuf::from("/")], Vec::new(), Vec::new()),
+            Mode::DangerFullAccess => (vec![PathBuf::from("/")], Protections::default(), None),
         };
-        Boundary { mode, root: self.root.clone(), writable, unreadable, protected }
+        let (sight, root) = (self.sight(mode), self.root.clone());
+        Boundary { sight, root, writable, exceptions: Vec::new(), protections, withheld }
     }
 
-    fn protections(&self) -> Vec<Protected> {
+    /// What `mode` means here for reading alone.
+    pub fn sight(&self, mode: Mode) -> Sight {
+        let unreadable = match mode {
+            Mode::ReadOnly | Mode::WorkspaceWrite => self.private.clone(),
+            Mode::DangerFullAccess => Vec::new(),
+        };
+        Sight { mode, unreadable }
+    }
+
+    /// What is known without the source, where that fails.
+    fn protections(&self) -> Result<Protections, (Protections, String)> {
         let tree = |path: PathBuf| Protected { path, extent: Extent::Tree };
-        let git = self.root.join(".git");
-        let mut all = vec![Protected { path: git.clone(), extent: Extent::Entry }];
-        all.extend(GIT.iter().map(|name| tree(git.join(name))));
-        all.push(tree(self.root.join(".tether")));
-        all.extend(self.protected.iter().map(|path| tree(lexical(&self.root.join(path)))));
-        all.extend(self.private.iter().cloned().map(tree));
-        all
+        let mut all = Protections::default();
+        all.git_directory(&self.root.join(".git"));
+        all.protected.push(tree(self.root.join(".tether")));
+        all.protected.extend(self.protected.iter().map(|path| tree(lexical(&self.root.join(path)))));
+        all.protected.extend(self.private.iter().cloned().map(tree));
+        match self.source.as_ref().map(|source| source.0.find()) {
+            None => {}
+            Some(Ok(more)) => {
+                all.protected.extend(more.protected);
+                all.under_way.extend(more.under_way);
+            }
+            Some(Err(why)) => return Err((all, why)),
+        }
+        Ok(all)
     }
 }
 
-impl Boundary {
+/// The same one, not an equal one.
+impl PartialEq for Source {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Source {}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ProtectionSource")
+    }
+}
+
+impl Sight {
     /// The mode it is the meaning of.
     pub fn mode(&self) -> Mode {
         self.mode
-    }
-
-    /// The session's directory: what relative paths are relative to, under any mode.
-    pub fn root(&self) -> &Path {
-        &self.root
     }
 
     /// Whether anything is forbidden at all.
@@ -152,26 +186,65 @@ impl Boundary {
         }
     }
 
+    /// What may not be read, nor anything below it: directories and files.
+    pub fn unreadable_roots(&self) -> &[PathBuf] {
+        &self.unreadable
+    }
+}
+
+impl Boundary {
+    /// The mode it is the meaning of.
+    pub fn mode(&self) -> Mode {
+        self.sight.mode
+    }
+
+    /// The session's directory: what relative paths are relative to, under any mode.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Whether anything is forbidden at all.
+    pub fn is_confined(&self) -> bool {
+        self.sight.is_confined()
+    }
+
+    /// What it means for reading alone.
+    pub fn sight(&self) -> &Sight {
+        &self.sight
+    }
+
     /// The directories below which files may be written, but for what is protected. Empty: nothing may be written but
     /// `/dev/null` and a process's own standard streams.
     pub fn writable_roots(&self) -> &[PathBuf] {
         &self.writable
     }
 
+    /// Why the session's directory is not among the writable roots though the mode would have it there: it cannot be told
+    /// what is protected in it. Whoever has nothing to do without it refuses with this.
+    pub fn withheld(&self) -> Option<&str> {
+        self.withheld.as_deref()
+    }
+
     /// What may not be read, nor anything below it: directories and files.
     pub fn unreadable_roots(&self) -> &[PathBuf] {
-        &self.unreadable
+        self.sight.unreadable_roots()
     }
 
     /// What may not be written below the writable roots. What is Tether's own is among it, even inside the
     /// root.
     pub fn protected(&self) -> &[Protected] {
-        &self.protected
+        &self.protections.protected
+    }
+
+    /// Trees below the writable roots that file tools may not write either, while commands may; see
+    /// [`Protections::under_way`].
+    pub fn under_way(&self) -> &[PathBuf] {
+        &self.protections.under_way
     }
 
     /// What commands may do on the network, unless configuration says otherwise.
     pub fn network(&self) -> Network {
-        self.mode.network()
+        self.mode().network()
     }
 }
 
@@ -192,6 +265,8 @@ fn lexical(path: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use super::*;
 
     fn workspace() -> Workspace {
@@ -221,9 +296,9 @@ mod tests {
         let want = [
             ("/w/.git", Extent::Entry),
             ("/w/.git/hooks", Extent::Tree),
-            ("/w/.git/config", Extent::Tree),
-            ("/w/.git/config.worktree", Extent::Tree),
-            ("/w/.git/commondir", Extent::Tree),
+            ("/w/.git/config", Extent::File),
+            ("/w/.git/config.worktree", Extent::File),
+            ("/w/.git/commondir", Extent::File),
             ("/w/.git/modules", Extent::Tree),
             ("/w/.git/worktrees", Extent::Tree),
             ("/w/.tether", Extent::Tree),
@@ -233,6 +308,39 @@ mod tests {
             ("/c/.env", Extent::Tree),
         ];
         assert_eq!(said, want);
+        let under_way = ["rebase-merge", "rebase-apply", "sequencer"].map(|name| Path::new("/w/.git").join(name));
+        assert_eq!(boundary.under_way(), under_way);
+    }
+
+    #[test]
+    fn a_source_is_asked_at_each_boundary_and_one_that_fails_withholds_the_root() {
+        struct Changing(Mutex<Vec<Result<Protections, String>>>);
+        impl ProtectionSource for Changing {
+            fn find(&self) -> Result<Protections, String> {
+                self.0.lock().unwrap().pop().expect("asked once more than expected")
+            }
+        }
+        let one = |name: &str| {
+            let protected = vec![Protected { path: name.into(), extent: Extent::Tree }];
+            Ok(Protections { protected, under_way: vec![format!("{name}/u").into()] })
+        };
+        let answers = vec![Err("it is gone".to_owned()), one("/w/second"), one("/w/first")];
+        let workspace = workspace().protect_what(Arc::new(Changing(Mutex::new(answers))));
+        for name in ["/w/first", "/w/second"] {
+            let boundary = workspace.boundary(Mode::WorkspaceWrite);
+            assert_eq!(boundary.protected().last().unwrap().path, Path::new(name));
+            assert_eq!(boundary.under_way().last().unwrap(), &Path::new(name).join("u"));
+            assert_eq!((boundary.withheld(), boundary.writable_roots().len()), (None, 2));
+        }
+        // Where nothing of the root may be written, or nothing is protected, it has no say.
+        for mode in [Mode::ReadOnly, Mode::DangerFullAccess] {
+            assert_eq!(workspace.boundary(mode).withheld(), None);
+        }
+        assert_eq!(workspace.sight(Mode::WorkspaceWrite).unreadable_roots().len(), 2);
+        let boundary = workspace.boundary(Mode::WorkspaceWrite);
+        assert_eq!(boundary.withheld(), Some("it is gone"));
+        assert_eq!(boundary.writable_roots(), [Path::new("/tmp/s1")]);
+        assert_eq!(boundary.protected().len(), 12, "what is known all the same");
     }
 
     #[test]

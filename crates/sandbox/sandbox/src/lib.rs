@@ -24,10 +24,14 @@ mod boundary;
 mod denial;
 mod escalation;
 mod mode;
+mod protections;
 mod provider;
+#[cfg(feature = "testing")]
+pub mod testing;
 
-pub use boundary::{Boundary, Extent, Protected, Workspace};
+pub use boundary::{Boundary, NoException, Sight, Workspace};
 pub use denial::{Denial, Operation, one_line};
 pub use escalation::{EscalationError, EscalationRequest, Grant, MAX_JUSTIFICATION_CHARS, NotGranted, effective};
 pub use mode::{Mode, ModeSource, Network, UnknownMode};
+pub use protections::{Extent, Protected, ProtectionSource, Protections};
 pub use provider::{CannotConfine, CommandLine, Confinement, Enforcement, Launch, SandboxProvider, Temp};

@@ -9,6 +9,7 @@ use sandbox::{
     Boundary, CannotConfine, CommandLine, Confinement, Denial, Enforcement, Grant, Launch, Mode, ModeSource, Network,
     Operation, SandboxProvider, Temp, Workspace, effective,
 };
+use scratch::Scratch;
 use subprocess::{Environment, Finished, How, Limits, Process, Spawn, SpawnError, Streams, guard, run};
 use tokio_util::sync::CancellationToken;
 
@@ -16,7 +17,7 @@ use crate::environment::environment;
 use crate::interactive::interactive;
 use crate::interpreter::{interpreter, invocation};
 use crate::spills::Spills;
-use crate::{InvalidLine, Line, MAX_COMMAND_BYTES, OpenError, Ran, Scratch, Shell, ShellError};
+use crate::{InvalidLine, Line, MAX_COMMAND_BYTES, OpenError, Ran, Shell, ShellError};
 
 /// How much of a command's output is shown from its beginning, in bytes.
 pub const HEAD_LIMIT: usize = 12 * 1024;
@@ -58,6 +59,8 @@ pub struct Parts {
     pub network: Option<Network>,
     /// Whose temporary directory the workspace's is.
     pub temporary: Temporary,
+    /// Where long output is kept, out of the reach of confined commands. One is made if there is none.
+    pub scratch: Option<Arc<Scratch>>,
 }
 
 /// Whose a temporary directory is.
@@ -78,9 +81,12 @@ impl ConfinedShell {
     ///
     /// See [`OpenError`].
     pub fn open(ctx: &Ctx, parts: Parts) -> Result<Self, OpenError> {
-        let Parts { mut workspace, mode, provider, helper, env, network, temporary } = parts;
+        let Parts { mut workspace, mode, provider, helper, env, network, temporary, scratch } = parts;
         let interpreter = interpreter(&env, workspace.root())?;
-        let scratch = Scratch::make(ctx).map_err(OpenError::Scratch)?;
+        let scratch = match scratch {
+            Some(scratch) => scratch,
+            None => Arc::new(Scratch::make(ctx).map_err(OpenError::Scratch)?),
+        };
         let temp = match temporary {
             Temporary::Private => Temp::Private(workspace.temp_dir().map_or_else(|| scratch.tmp(), Path::to_owned)),
             Temporary::Shared => Temp::Shared(workspace.temp_dir().map_or_else(std::env::temp_dir, Path::to_owned)),
@@ -103,6 +109,15 @@ impl ConfinedShell {
             Ok(canonical)
         });
         entered.map_err(|error| InvalidLine::Cwd { path, why: error.into() })
+    }
+
+    /// What the mode means at this moment.
+    async fn boundary(&self, mode: Mode) -> Result<Boundary, ShellError> {
+        let workspace = self.workspace.clone();
+        // It looks at the disk.
+        let look = move || workspace.boundary(mode);
+        let boundary = self.ctx.spawn_blocking("boundary", look).map_err(|_| ShellError::Closing)?.await;
+        Ok(boundary.map_err(|_| CannotConfine { why: "looking for what is protected panicked".to_owned() })?)
     }
 
     /// How a command is started so that the boundary holds.
@@ -169,7 +184,7 @@ impl Shell for ConfinedShell {
         each: &mut (dyn for<'p> FnMut(&'p str) + Send),
     ) -> Result<Ran, ShellError> {
         let cwd = self.check(&line)?;
-        let boundary = self.workspace.boundary(effective(self.mode.mode(), grant));
+        let boundary = self.boundary(effective(self.mode.mode(), grant)).await?;
         let mode = boundary.mode();
         if boundary.unreadable_roots().iter().any(|root| cwd.starts_with(root)) {
             return Err(ShellError::Denied(Denial::new(Operation::Execute, cwd.to_string_lossy(), mode)));

@@ -1,4 +1,5 @@
-//! Programs that wait for a person at a terminal, told from a command line before it runs.
+//! Programs that wait for a person at a terminal, or do nothing without one, told from a command line before it runs. What
+//! works without one, as pagers do and git's editor as every command has it, is no such program.
 //!
 //! It is a courtesy and no defence: whatever is not understood for sure is let through, and then ends by its timeout.
 
@@ -8,10 +9,7 @@ mod words;
 
 /// The first program of a command line that would wait for a person, and what to do instead.
 pub(crate) fn interactive(line: &str) -> Option<(String, &'static str)> {
-    // Whoever gives git an editor of its own means it to work without a person.
-    let edits = ["GIT_SEQUENCE_EDITOR", "GIT_EDITOR", "sequence.editor", "core.editor"];
-    let has_editor = edits.iter().any(|name| line.contains(name));
-    words::simple_commands(line).iter().find_map(|command| programs::waits(command, has_editor))
+    words::simple_commands(line).iter().find_map(programs::waits)
 }
 
 #[cfg(test)]
@@ -35,8 +33,8 @@ mod tests {
             ("time -p emacs x", "emacs"),
             ("exec \\vim", "vim"),
             ("nohup \"top\"", "top"),
-            ("git log | less -R", "less"),
-            ("if true; then more x; fi", "more"),
+            ("git log | most", "most"),
+            ("if true; then most x; fi", "most"),
             ("while sleep 1; do htop; done", "htop"),
             ("(cd x; tmux)", "tmux"),
             ("{ screen; }", "screen"),
@@ -46,8 +44,8 @@ mod tests {
             ("tmux attach", "tmux attach"),
             ("ssh -p 22 host", "ssh"),
             ("ssh -vp22 -o A=b me@host", "ssh"),
-            ("git rebase -i HEAD~3", "git rebase -i"),
-            ("git -C x -c a=b rebase --interactive main", "git rebase --interactive"),
+            ("git -C x -c a=b add --interactive", "git add --interactive"),
+            ("git commit -p -m x", "git commit -p"),
             ("git add -p", "git add -p"),
             ("git add -i .", "git add -i"),
             ("git checkout --patch main", "git checkout --patch"),
@@ -65,11 +63,10 @@ mod tests {
             ("cat <<-'E F'\n\tit's\n\tE F\nvim x", "vim"),
             ("# note\nvim", "vim"),
             ("for f in a b; do vim $f; done", "vim"),
-            ("echo a 2>&1 >/dev/null; less", "less"),
-            ("echo $((1 << 2)); less x", "less"),
-            ("[[ a =~ ^(b|c)$ ]] && less x", "less"),
-            ("diff <(ls a) <(ls b) | less", "less"),
-            ("MANPAGER=less man ls", "man"),
+            ("echo a 2>&1 >/dev/null; vi", "vi"),
+            ("echo $((1 << 2)); vi x", "vi"),
+            ("[[ a =~ ^(b|c)$ ]] && vi x", "vi"),
+            ("diff <(ls a) <(ls b) | most", "most"),
         ];
         for (line, want) in cases {
             assert_eq!(program(line).as_deref(), Some(want), "{line}");
@@ -82,20 +79,23 @@ mod tests {
             "",
             "echo vim",
             "vimtutor-like",
-            "which vim less",
+            "which vim most",
             "command -v vim",
             "type vim",
             "apt-get install -y vim",
             "man ls",
+            "MANPAGER=less man ls",
+            "git log | less -R",
+            "if true; then more x; fi",
             "vim --version",
             "vim -es -c '%s/a/b/' -c 'wq' a.txt",
             "nvim --headless +q",
             "emacs --batch -f x",
             "echo 'a; vim b'",
-            "echo \"a && less\"",
+            "echo \"a && vi\"",
             "echo a\\; vim",
             "echo a # ; vim",
-            "git commit -m \"$(cat <<'EOF'\nmore is better\nit's vim\nless 'is'\nEOF\n)\"",
+            "git commit -m \"$(cat <<'EOF'\nmore is better\nit's vim\nvi 'is'\nEOF\n)\"",
             "cat <<EOF > x\nvim\ntop\nEOF",
             "cat <<A <<B\nvim\nA\ntop\nB\n",
             "top -b -n 1",
@@ -118,8 +118,11 @@ mod tests {
             "mc ls local",
             "PATH+=:/opt/vim; ls",
             "arr[0]=/usr/bin/vim",
+            "git rebase -i --autosquash HEAD~3",
             "GIT_SEQUENCE_EDITOR='sed -i s/pick/fixup/' git rebase -i HEAD~2",
-            "git -c sequence.editor=: rebase -i HEAD~2",
+            "git commit",
+            "git commit --amend",
+            "git add -e",
             "git add . -- -p",
             "git log -p",
             "git show -p",
@@ -148,8 +151,8 @@ mod tests {
             "gdb -batch -ex bt ./a",
             "ls | fzf --filter x",
             "case $x in vim) vim;; esac",
-            "vim() { echo; }; a=(vim less); echo",
-            "function less { cat; }",
+            "vim() { echo; }; a=(vim vi); echo",
+            "function vi { cat; }",
             "echo 'unterminated; vim",
             "vim ${x",
             "for vim in a b; do echo $vim; done",

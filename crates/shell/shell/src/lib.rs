@@ -1,9 +1,9 @@
 //! An agent's command line.
 //!
 //! *Owns:* the seam [`Shell`], how a command line is run under a session's mode, what is refused before it runs, the
-//! environment of commands, the directory that their output spills into.
+//! environment of commands, how many files of long output are kept.
 //! *Never:* what a mode means (`sandbox`), how it is held (a `SandboxProvider`), a process outside a tree that somebody
-//! owns (`subprocess`), the answer to an ask.
+//! owns (`subprocess`), where its output is kept (`scratch`), the answer to an ask.
 //!
 //! ```standalone_crate
 //! use std::{sync::Arc, time::Duration};
@@ -27,6 +27,7 @@
 //!             env: Environment::inherited(),
 //!             network: None,
 //!             temporary: Temporary::Private,
+//!             scratch: None,
 //!         };
 //!         let shell = ConfinedShell::open(&agent, parts).unwrap();
 //!         let line = || Line::new("echo hello", Duration::from_secs(60));
@@ -46,11 +47,9 @@ mod environment;
 mod error;
 mod interactive;
 mod interpreter;
-mod scratch;
 mod shell;
 mod spills;
 
 pub use confined::{ConfinedShell, HEAD_LIMIT, Parts, TAIL_LIMIT, Temporary};
 pub use error::{InvalidLine, NoCwd, OpenError, ShellError};
-pub use scratch::Scratch;
 pub use shell::{Line, MAX_COMMAND_BYTES, Ran, Shell};

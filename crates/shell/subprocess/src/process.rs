@@ -17,7 +17,8 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::ended::{Ended, Exit, How};
-use crate::helper::{LIFELINE, REPORTS};
+use crate::helper::{LIFELINE, REPORTS, tree};
+use crate::piped::{Input, Output, Pipes};
 use crate::reports::{Reports, Trusted};
 use crate::{Spawn, SpawnError, Streams};
 
@@ -26,18 +27,10 @@ pub struct Process {
     pid: u32,
     pub(crate) ctx: Ctx,
     kill: CancellationToken,
-    output: Option<pipe::Receiver>,
-    buffer: Box<[u8]>,
-    /// What may still be read once the tree is gone: what was in the pipe, not what a stranger goes on writing.
-    rest: usize,
+    output: Option<Output>,
+    pipes: Option<Pipes>,
     ended: watch::Receiver<Option<Ended>>,
 }
-
-/// What is read at once.
-const PIECE: usize = 64 * 1024;
-
-/// The most that a pipe holds unless somebody with the right to do so has made it larger.
-pub(crate) const PIPE: usize = 1024 * 1024;
 
 /// How often a helper whose end was asked for is told to go on: a command may have stopped it.
 const NUDGE: Duration = Duration::from_millis(100);
@@ -62,12 +55,20 @@ impl Process {
         let (hand_over, handed) = oneshot::channel();
         let (say, ended) = watch::channel(None);
         ctx.spawn_fallible("process", Stop::Join, own(handed, kill.clone(), say))?;
-        let (tree, output) = start(spawn)?;
+        let (tree, streams) = start(spawn)?;
         let pid = tree.pid.as_raw_pid().cast_unsigned();
         // A runtime that shuts down drops the task, and here the tree with its lifeline.
         drop(hand_over.send(tree));
-        let buffer = vec![0; PIECE].into();
-        Ok(Self { pid, ctx: ctx.clone(), kill, output, buffer, rest: PIPE, ended })
+        let output = |pipe| Output::new(pipe, ended.clone());
+        let (output, pipes) = match streams {
+            Ends::Inherited => (None, None),
+            Ends::Captured(pipe) => (Some(output(pipe)), None),
+            Ends::Piped(input, said, errors) => {
+                let input = Input::new(input, ended.clone());
+                (None, Some(Pipes { input, output: output(said), errors: output(errors) }))
+            }
+        };
+        Ok(Self { pid, ctx: ctx.clone(), kill, output, pipes, ended })
     }
 
     /// The helper's process id.
@@ -78,33 +79,22 @@ impl Process {
     /// The next piece of the output as it comes; `None` at its end, which is there at the latest when the tree is gone. A
     /// command whose output is not read waits.
     pub async fn output(&mut self) -> Option<Vec<u8>> {
-        let piece = self.read().await;
+        let piece = self.output.as_mut()?.next().await;
         if piece.is_none() {
             self.output = None;
         }
         piece
     }
 
-    async fn read(&mut self) -> Option<Vec<u8>> {
-        let pipe = self.output.as_ref()?;
-        loop {
-            tokio::select! {
-                biased;
-                ready = pipe.readable() => ready.ok()?,
-                () = async { drop(self.ended.wait_for(Option::is_some).await) } => {}
-            }
-            let gone = self.ended.borrow().is_some() || self.ended.has_changed().is_err();
-            match pipe.try_read(&mut self.buffer) {
-                Ok(0) => return None,
-                Ok(read) => {
-                    if gone {
-                        self.rest = self.rest.checked_sub(read)?;
-                    }
-                    return Some(self.buffer[..read].to_vec());
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock && !gone => {}
-                Err(_) => return None,
-            }
+    /// The ends of the pipes of [`Streams::Piped`], once. A command whose output or errors are not read waits.
+    pub fn pipes(&mut self) -> Option<Pipes> {
+        self.pipes.take()
+    }
+
+    /// Asks every process of the tree that is there now to end by itself: `SIGTERM`. It is up to them.
+    pub fn terminate(&self) {
+        if let Some(helper) = Pid::from_raw(self.pid.cast_signed()).filter(|_| self.ended.borrow().is_none()) {
+            tree::ask_to_end(helper);
         }
     }
 
@@ -151,20 +141,35 @@ struct Tree {
     reports: pipe::Receiver,
 }
 
-fn start(spawn: Spawn) -> Result<(Tree, Option<pipe::Receiver>), SpawnError> {
+/// The harness's ends of a command's streams.
+enum Ends {
+    Inherited,
+    Captured(pipe::Receiver),
+    Piped(pipe::Sender, pipe::Receiver, pipe::Receiver),
+}
+
+fn start(spawn: Spawn) -> Result<(Tree, Ends), SpawnError> {
     let (lifeline_end, lifeline) = io::pipe().map_err(SpawnError::Pipe)?;
     let (reports, reports_end) = io::pipe().map_err(SpawnError::Pipe)?;
     let lifeline = sender(lifeline).map_err(SpawnError::Pipe)?;
     let reports = receiver(reports).map_err(SpawnError::Pipe)?;
     let mut command = Command::new(&spawn.program);
     command.args(&spawn.args).current_dir(&spawn.cwd).env_clear().envs(spawn.env.iter());
-    let output = match spawn.streams {
-        Streams::Inherited => None,
+    let ends = match spawn.streams {
+        Streams::Inherited => Ends::Inherited,
         Streams::Captured => {
             let (output, stdout) = io::pipe().map_err(SpawnError::Pipe)?;
             let stderr = stdout.try_clone().map_err(SpawnError::Pipe)?;
             command.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
-            Some(receiver(output).map_err(SpawnError::Pipe)?)
+            Ends::Captured(receiver(output).map_err(SpawnError::Pipe)?)
+        }
+        Streams::Piped => {
+            let (stdin, input) = io::pipe().map_err(SpawnError::Pipe)?;
+            let (output, stdout) = io::pipe().map_err(SpawnError::Pipe)?;
+            let (errors, stderr) = io::pipe().map_err(SpawnError::Pipe)?;
+            command.stdin(stdin).stdout(stdout).stderr(stderr);
+            let ends = || Ok(Ends::Piped(sender(input)?, receiver(output)?, receiver(errors)?));
+            ends().map_err(SpawnError::Pipe)?
         }
     };
     let mapped = |fd: OwnedFd, child_fd| FdMapping { parent_fd: fd, child_fd };
@@ -176,7 +181,7 @@ fn start(spawn: Spawn) -> Result<(Tree, Option<pipe::Receiver>), SpawnError> {
         Ok(()) => SpawnError::Helper { program: spawn.program.clone(), source },
     })?;
     let pid = child.id().and_then(|id| Pid::from_raw(id.cast_signed())).expect("nobody has waited for it");
-    Ok((Tree { child, pid, plan: spawn.plan, lifeline, reports }, output))
+    Ok((Tree { child, pid, plan: spawn.plan, lifeline, reports }, ends))
 }
 
 fn sender(pipe: PipeWriter) -> io::Result<pipe::Sender> {

@@ -7,7 +7,8 @@ use tokio::net::unix::pipe;
 
 use crate::ended::{Ended, How, Report};
 use crate::helper::MAX_REPORT;
-use crate::process::{PIPE, in_words, is_ours};
+use crate::piped::PIPE;
+use crate::process::{in_words, is_ours};
 
 /// The most notes that are kept.
 const NOTES: usize = 64;

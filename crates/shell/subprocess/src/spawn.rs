@@ -32,6 +32,8 @@ pub struct Spawn {
 pub enum Streams {
     /// It reads nothing; what it writes to its output and to its errors comes in the order in which it was written.
     Captured,
+    /// A pipe of its own each: see [`Process::pipes`](crate::Process::pipes).
+    Piped,
     /// The harness's own.
     Inherited,
 }

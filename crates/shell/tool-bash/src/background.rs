@@ -5,7 +5,7 @@ use std::sync::Arc;
 use agent::{AgentRef, Agents};
 use jobs::{Jobs, NewJob, Opening, Outcome, StartError, Working};
 use sandbox::Grant;
-use shell::{Line, Shell};
+use shell::{Line, Shell, ShellError};
 use tools::{Call, ToolOutput, code};
 
 use crate::text;
@@ -61,7 +61,13 @@ async fn follow(shell: Arc<dyn Shell>, line: Line, grant: Option<Grant>, job: Wo
     let ran = shell.run(line, grant.as_ref(), job.cancelled(), &mut |piece| job.push(piece)).await;
     match ran {
         Ok(ran) if text::is_good(&ran) => Outcome::completed(text::last_word(&ran, timeout)),
-        Ok(ran) => Outcome::failed(text::last_word(&ran, timeout)),
+        Ok(ran) => {
+            let outcome = Outcome::failed(text::last_word(&ran, timeout));
+            ran.denial.into_iter().fold(outcome, Outcome::denied)
+        }
+        Err(ShellError::Denied(denial)) => {
+            Outcome::failed(ShellError::Denied(denial.clone()).to_string()).denied(denial)
+        }
         Err(error) => Outcome::failed(error.to_string()),
     }
 }

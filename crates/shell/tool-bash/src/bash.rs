@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use sandbox::one_line;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde_json::Value;
 use shell::{Line, Shell};
 use tools::{Call, Tool, ToolOutput, TypedTool, code};
 use user_approval::Escalation;
@@ -28,27 +28,52 @@ pub const MAX_TIMEOUT_MS: u64 = 600_000;
 /// How much of the output is shown while the command runs, in bytes.
 const PROGRESS_LIMIT: usize = 64 * 1024;
 
+/// How much of a wrong argument is repeated, in characters.
+const ASKED_SHOWN: usize = 40;
+
 /// For a command in the background that no call gave an end: longer than any owner lives.
 const UNTIL_IT_ENDS: Duration = Duration::from_secs(10 * 365 * 24 * 3_600);
 
 /// The tool, with a background where there is one.
 pub(crate) fn tool(escalation: Escalation, background: Option<Background>) -> Arc<dyn Tool> {
     escalation.offering(match background {
-        Some(_) => tools::typed(Bash::<WhenAsked> { escalation, background, args: PhantomData }),
-        None => tools::typed(Bash::<Now> { escalation, background, args: PhantomData }),
+        Some(_) => tools::typed(Bash::<Offered> { escalation, background, args: PhantomData }),
+        None => tools::typed(Bash::<NotOffered> { escalation, background, args: PhantomData }),
     })
 }
 
-struct Bash<A> {
+struct Bash<B> {
     escalation: Escalation,
     background: Option<Background>,
-    args: PhantomData<fn() -> A>,
+    args: PhantomData<fn() -> B>,
 }
 
-// A doc comment on either would be a part of the schema, and so of every request.
+/// Whether the schema shows the background.
+trait Shows: Send + Sync + 'static {
+    fn show(schema: &mut Schema);
+}
+
+struct Offered;
+
+struct NotOffered;
+
+impl Shows for Offered {
+    fn show(_: &mut Schema) {}
+}
+
+impl Shows for NotOffered {
+    fn show(schema: &mut Schema) {
+        if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+            properties.remove("run_in_background");
+        }
+    }
+}
+
+// A doc comment on it would be a part of the schema, and so of every request.
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Now {
+#[serde(deny_unknown_fields, bound = "")]
+#[schemars(bound = "B: Shows", rename = "Args", transform = B::show)]
+struct Args<B> {
     /// A command line, or a script.
     command: String,
     /// The directory to begin in: absolute, or relative to the workspace root, which it is if left out.
@@ -58,29 +83,8 @@ struct Now {
     /// Kill it after so long; 120000 if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "u64", range(min = 1, max = 600_000))]
-    timeout_ms: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "SandboxPermissions")]
-    sandbox_permissions: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Justification")]
-    justification: Option<String>,
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct WhenAsked {
-    /// A command line, or a script.
-    command: String,
-    /// The directory to begin in: absolute, or relative to the workspace root, which it is if left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String")]
-    cwd: Option<String>,
-    /// Kill it after so long; 120000 if left out, and never in the background.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "u64", range(min = 1, max = 600_000))]
-    timeout_ms: Option<u64>,
-    /// Answer with a job id at once; its end is told to you later. It is killed when you end.
+    timeout_ms: Option<Value>,
+    /// Answer with a job id at once; its end is told to you later. It is killed when you end, or after `timeout_ms` if given.
     #[serde(default)]
     run_in_background: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -89,38 +93,13 @@ struct WhenAsked {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Justification")]
     justification: Option<String>,
-}
-
-/// What a model asks.
-struct Task {
-    command: String,
-    cwd: Option<String>,
-    timeout_ms: Option<u64>,
-    run_in_background: bool,
-    sandbox_permissions: Option<String>,
-    justification: Option<String>,
-}
-
-impl From<Now> for Task {
-    fn from(now: Now) -> Self {
-        let Now { command, cwd, timeout_ms, sandbox_permissions, justification } = now;
-        Self { command, cwd, timeout_ms, run_in_background: false, sandbox_permissions, justification }
-    }
-}
-
-impl From<WhenAsked> for Task {
-    fn from(asked: WhenAsked) -> Self {
-        let WhenAsked { command, cwd, timeout_ms, run_in_background, sandbox_permissions, justification } = asked;
-        Self { command, cwd, timeout_ms, run_in_background, sandbox_permissions, justification }
-    }
+    #[serde(skip)]
+    shows: PhantomData<fn() -> B>,
 }
 
 #[async_trait]
-impl<A> TypedTool for Bash<A>
-where
-    A: Into<Task> + DeserializeOwned + JsonSchema + Send + 'static,
-{
-    type Args = A;
+impl<B: Shows> TypedTool for Bash<B> {
+    type Args = Args<B>;
 
     fn name(&self) -> &str {
         "bash"
@@ -138,24 +117,28 @@ where
         Duration::from_secs(10)
     }
 
-    async fn run(&self, args: A, call: &Call) -> ToolOutput {
-        self.bash(args.into(), call).await.unwrap_or_else(|output| output)
+    async fn run(&self, args: Args<B>, call: &Call) -> ToolOutput {
+        self.bash(args, call).await.unwrap_or_else(|output| output)
     }
 }
 
-impl<A> Bash<A> {
-    async fn bash(&self, task: Task, call: &Call) -> Result<ToolOutput, ToolOutput> {
+impl<B> Bash<B> {
+    async fn bash(&self, args: Args<B>, call: &Call) -> Result<ToolOutput, ToolOutput> {
         let no_shell = || ToolOutput::error(code::FAILED, "there are no commands here: no shell is composed");
         let shell = call.ctx.get::<dyn Shell>().ok_or_else(no_shell)?;
-        let background = self.background.as_ref().filter(|_| task.run_in_background);
-        let timeout = timeout(task.timeout_ms, background.is_some())?;
-        let line = Line { command: task.command, cwd: task.cwd, timeout };
+        if args.run_in_background && self.background.is_none() {
+            let text = "`run_in_background` is no argument here, since there are no jobs: leave it out";
+            return Err(ToolOutput::error(code::INVALID_ARGUMENTS, text));
+        }
+        let background = self.background.as_ref().filter(|_| args.run_in_background);
+        let timeout = timeout(args.timeout_ms.as_ref(), background.is_some())?;
+        let line = Line { command: args.command, cwd: args.cwd, timeout };
         let begins = shell.check(&line).map_err(text::refused)?;
         // Before anybody is asked: nobody decides on what then cannot stay.
         let place = background.map(|background| background.place(&line, call)).transpose()?;
         let asks = Asks {
-            sandbox_permissions: task.sandbox_permissions.as_deref(),
-            justification: task.justification.as_deref(),
+            sandbox_permissions: args.sandbox_permissions.as_deref(),
+            justification: args.justification.as_deref(),
         };
         let operation = operation(&line, &begins, place.as_ref());
         let grant = self.escalation.granted(call, asks, shell.mode(), async { Ok(operation) }).await?;
@@ -180,13 +163,16 @@ fn operation(line: &Line, begins: &Path, place: Option<&Place>) -> String {
     format!("run in {background}{}: {}", one_line(&begins), one_line(&line.command))
 }
 
-fn timeout(asked: Option<u64>, in_background: bool) -> Result<Duration, ToolOutput> {
-    match asked {
-        None if in_background => Ok(UNTIL_IT_ENDS),
-        None => Ok(Duration::from_millis(DEFAULT_TIMEOUT_MS)),
+fn timeout(asked: Option<&Value>, in_background: bool) -> Result<Duration, ToolOutput> {
+    let Some(asked) = asked else {
+        return Ok(if in_background { UNTIL_IT_ENDS } else { Duration::from_millis(DEFAULT_TIMEOUT_MS) });
+    };
+    match asked.as_u64() {
         Some(ms @ 1..=MAX_TIMEOUT_MS) => Ok(Duration::from_millis(ms)),
-        Some(ms) => {
-            let text = format!("`timeout_ms` is {ms}; it may be 1 to {MAX_TIMEOUT_MS}");
+        Some(_) | None => {
+            let shown: String = asked.to_string().chars().take(ASKED_SHOWN).collect();
+            let text =
+                format!("`timeout_ms` is {shown}; it may be a whole number of milliseconds, 1 to {MAX_TIMEOUT_MS}");
             Err(ToolOutput::error(code::INVALID_ARGUMENTS, text))
         }
     }

@@ -26,7 +26,6 @@ mod bash;
 mod setup;
 mod text;
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -61,8 +60,6 @@ pub struct Config {
     pub temporary: Temporary,
     /// The executable that begins its `main` with `subprocess::helper::run_if_asked`; this one, if there is none.
     pub helper: Option<PathBuf>,
-    /// Variables that commands are given besides those that they always are, by name. One that does not exist is left out.
-    pub env: Vec<OsString>,
 }
 
 #[async_trait]

@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use context::BoxError;
 use sandbox::{Network, SandboxProvider, Workspace};
 use sandbox_policy::SandboxPolicy;
+use scratch::Scratch;
 use shell::{ConfinedShell, Parts, Shell, Temporary};
 use subprocess::Environment;
 
@@ -18,7 +19,6 @@ const THIS: &str = "/proc/self/exe";
 
 pub(crate) struct Setup {
     policy: Arc<SandboxPolicy>,
-    env: Environment,
     helper: PathBuf,
     network: Option<Network>,
     temporary: Temporary,
@@ -26,10 +26,8 @@ pub(crate) struct Setup {
 
 impl Setup {
     pub(crate) fn new(policy: Arc<SandboxPolicy>, config: Config) -> Self {
-        let Config { escalation: _, network, temporary, helper, env } = config;
-        let named = env.into_iter().filter_map(|name| std::env::var_os(&name).map(|value| (name, value)));
-        let env = named.fold(Environment::inherited(), |env, (name, value)| env.with(name, value));
-        Self { policy, env, helper: helper.unwrap_or_else(|| THIS.into()), network, temporary }
+        let Config { escalation: _, network, temporary, helper } = config;
+        Self { policy, helper: helper.unwrap_or_else(|| THIS.into()), network, temporary }
     }
 }
 
@@ -45,9 +43,10 @@ impl AgentSetup for Setup {
             mode: self.policy.source_for(agent.session()),
             provider: ctx.get::<dyn SandboxProvider>(),
             helper: self.helper.clone(),
-            env: self.env.clone(),
+            env: Environment::inherited(),
             network: self.network,
             temporary: self.temporary,
+            scratch: ctx.get::<Scratch>(),
         };
         let open = move || ConfinedShell::open(&ctx, parts);
         let shell = agent.ctx().spawn_blocking("shell", open)?.await.map_err(|_| "opening the shell panicked")??;

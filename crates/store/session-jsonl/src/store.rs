@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use session::{Session, SessionId, Sessions, Vocabulary};
 use session_store::{
-    Busy, CreateError, Fault, ListError, OpenError, Opened, ReadError, Reading, Repair, Row, SessionStore, Summary,
+    Busy, CreateError, Fault, ListError, NotFound, OpenError, Opened, ReadError, Reading, RemoveError, Repair, Row, SessionStore, Summary,
 };
 use tokio::sync::oneshot;
 
@@ -100,6 +100,10 @@ impl SessionStore for JsonlStore {
         Ok(self.run(move |inner| inner.list(&vocabulary)).await??)
     }
 
+    async fn remove(&self, id: SessionId) -> Result<(), RemoveError> {
+        self.run(move |inner| inner.remove(id)).await?
+    }
+
     fn place(&self, id: SessionId) -> String {
         self.0.names(id).place()
     }
@@ -175,6 +179,23 @@ impl Inner {
             }
         });
         Ok(rows.collect())
+    }
+
+    fn remove(self: &Arc<Self>, id: SessionId) -> Result<(), RemoveError> {
+        let names = self.names(id);
+        let missing = || NotFound { id, place: names.place() };
+        let fault = |doing| move |source| Fault { doing, place: self.names(id).place(), source };
+        // Looked for first: the lock file of a session that is not there would be left by a crash.
+        match self.disk.stat(&names.log()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(missing().into()),
+            found => _ = found.map_err(fault("look for"))?,
+        }
+        let _lease = self.lease(&names)?.map_err(RemoveError::Busy)?;
+        match self.disk.remove(&names.log()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(missing().into()),
+            removed => removed.and_then(|()| self.disk.sync_names()).map_err(fault("remove"))?,
+        }
+        Ok(())
     }
 
     fn lease(self: &Arc<Self>, names: &Names) -> Result<Result<Lease, Busy>, Fault> {

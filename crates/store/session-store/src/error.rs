@@ -74,6 +74,20 @@ pub enum ReadError {
     Io(#[from] Fault),
 }
 
+/// Why a session cannot be removed. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum RemoveError {
+    /// There is none.
+    #[error(transparent)]
+    NotFound(#[from] NotFound),
+    /// Someone writes it.
+    #[error(transparent)]
+    Busy(#[from] Busy),
+    /// The system refused.
+    #[error(transparent)]
+    Io(#[from] Fault),
+}
+
 /// Why the sessions kept here cannot be listed at all.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]

@@ -32,6 +32,6 @@ mod store;
 #[cfg(feature = "testing")]
 pub mod testing;
 
-pub use error::{Busy, CreateError, Damage, Fault, ListError, NotFound, OpenError, ReadError};
+pub use error::{Busy, CreateError, Damage, Fault, ListError, NotFound, OpenError, ReadError, RemoveError};
 pub use memory::MemoryStore;
 pub use store::{Opened, Reading, Repair, Row, SessionStore, Summary};

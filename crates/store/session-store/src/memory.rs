@@ -6,7 +6,8 @@ use context::Boxed;
 use session::{Backing, Decoded, FlushError, Session, SessionId, Sessions, Snapshot, Vocabulary};
 
 use crate::{
-    Busy, CreateError, Damage, ListError, NotFound, OpenError, Opened, ReadError, Reading, Row, SessionStore, Summary,
+    Busy, CreateError, Damage, ListError, NotFound, OpenError, Opened, ReadError, Reading, RemoveError, Row,
+    SessionStore, Summary,
 };
 
 /// Keeps sessions in memory, as text, for tests and for programs that need nothing after they end. Clones are the
@@ -129,6 +130,18 @@ impl SessionStore for MemoryStore {
         let kept = |(id, kept): (&SessionId, &Kept)| (!kept.text.is_empty()).then_some(*id);
         let ids: Vec<SessionId> = self.lock().iter().filter_map(kept).collect();
         Ok(ids.into_iter().map(|id| Row { id, found: self.summarize(vocabulary, id) }).collect())
+    }
+
+    async fn remove(&self, id: SessionId) -> Result<(), RemoveError> {
+        let mut kept = self.lock();
+        match kept.get(&id) {
+            Some(found) if found.leased => Err(Busy { id, holder: Some(std::process::id()) }.into()),
+            Some(_) => {
+                kept.remove(&id);
+                Ok(())
+            }
+            None => Err(NotFound { id, place: self.place(id) }.into()),
+        }
     }
 
     fn place(&self, id: SessionId) -> String {

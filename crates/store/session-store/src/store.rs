@@ -4,7 +4,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use session::{Decoded, Event, Header, ResumeError, Session, SessionId, Sessions, TurnEnd, Vocabulary};
 
-use crate::{CreateError, ListError, OpenError, ReadError};
+use crate::{CreateError, ListError, OpenError, ReadError, RemoveError};
 
 /// Keeps sessions. Whoever writes one has leased it; readers never wait, never write, and never repair.
 #[async_trait]
@@ -27,6 +27,9 @@ pub trait SessionStore: Send + Sync {
     /// Every session kept here, in order of their ids. Costs what their headers and first events cost, not their
     /// length. One that cannot be read is a row that says why.
     async fn list(&self, vocabulary: &Arc<Vocabulary>) -> Result<Vec<Row>, ListError>;
+
+    /// Removes a session that nobody writes, for good. The sessions of its children stay.
+    async fn remove(&self, id: SessionId) -> Result<(), RemoveError>;
 
     /// Where a session is or would be, for messages.
     fn place(&self, id: SessionId) -> String;

@@ -30,9 +30,9 @@ pub struct Composed {
 /// prompt; and publishes it once all of that and the parent's log up to the capture are durable. On any failure nothing
 /// of it is left.
 pub async fn compose(agents: &Agents, start: Start, seed: Seed) -> Result<Composed, StartError> {
-    let Start { ctx, provider, parent, delegation, request } = start;
+    let Start { ctx, provider, parent, delegation, request, .. } = start;
     delegation.parent_session().flush().await.map_err(StartError::ParentLog)?;
-    let profile = profile(parent.profile(), &request);
+    let profile = profile(&parent.profile(), &request);
     let setup = Setup::of(&request, &delegation, &provider, &profile);
     let persona = setup.persona.as_deref();
     let session = session(delegation, seed, provider, &request, persona);

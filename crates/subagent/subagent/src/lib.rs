@@ -39,8 +39,8 @@
 //!
 //! ```compile_fail,E0063
 //! # use subagent::*;
-//! fn uncaptured(ctx: context::Ctx, parent: agent::AgentRef, request: Request) -> Start {
-//!     Start { ctx, provider: "mine".into(), parent, request }
+//! fn uncaptured(ctx: context::Ctx, run: RunId, parent: agent::AgentRef, request: Request) -> Start {
+//!     Start { ctx, run, provider: "mine".into(), parent, request }
 //! }
 //! ```
 //!
@@ -61,6 +61,7 @@ mod descriptor;
 mod filter;
 mod persona;
 mod plugin;
+mod progress;
 mod provider;
 mod request;
 mod run;
@@ -76,6 +77,7 @@ pub use descriptor::{ApprovalAbsent, ChildMode, DESCRIPTOR_VERSION, Descriptor};
 pub use filter::UnknownTools;
 pub use persona::{PERSONA_VARIABLES, Persona, PersonaError};
 pub use plugin::{Config, SubagentPlugin};
+pub use progress::{CallState, ChildProgress, Doing};
 pub use provider::{Capability, Start, StartError, Started, SubagentProvider};
 pub use request::Request;
 pub use run::{ChildEnded, ChildStarted, Run, RunId, RunResult, Starting, StopReason};

@@ -6,7 +6,7 @@ use context::{BoxError, Boxed, Ctx};
 use sandbox::one_line;
 use session::{CaptureError, Delegation, FlushError, SessionId};
 
-use crate::{BudgetSpent, Request, RunResult, UnknownTools};
+use crate::{BudgetSpent, Request, RunId, RunResult, UnknownTools};
 
 /// A kind of child. Registered by name with [`Subagents::register`](crate::Subagents::register); a stranger writes one
 /// against public API alone.
@@ -44,6 +44,8 @@ pub enum Capability {
 pub struct Start {
     /// The run's scope, which looks up the app's realm.
     pub ctx: Ctx,
+    /// The run's id.
+    pub run: RunId,
     /// The provider's own name.
     pub provider: Arc<str>,
     /// Who delegates.

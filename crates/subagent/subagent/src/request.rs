@@ -13,6 +13,8 @@ pub struct Request {
     pub prompt: Arc<str>,
     /// A few words for people.
     pub label: Option<Arc<str>>,
+    /// The parent's tool call that asks, by which front doors put the child's progress where it belongs.
+    pub call: Option<Arc<str>>,
     /// Another model than the parent's.
     pub model: Option<Route>,
     /// Another limit of tokens a reply than the parent's.

@@ -69,6 +69,8 @@ pub struct ChildStarted {
     pub provider: Arc<str>,
     /// A few words for people.
     pub label: Option<Arc<str>>,
+    /// The parent's tool call that asked.
+    pub call: Option<Arc<str>>,
     /// Who delegated.
     pub parent: SessionId,
     /// Its session, if it has one in this process.

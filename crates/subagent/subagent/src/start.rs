@@ -150,8 +150,8 @@ impl Launch {
         }
         let from = parent.id();
         let (delegation, request) = *asked;
-        let (cancelled, label) = (request.cancelled.clone(), request.label.clone());
-        let start = Start { ctx: Ctx::clone(&scope), provider: name.clone(), parent, delegation, request };
+        let (cancelled, label, call) = (request.cancelled.clone(), request.label.clone(), request.call.clone());
+        let start = Start { ctx: Ctx::clone(&scope), run: id, provider: name.clone(), parent, delegation, request };
         let Started { child, result } = match begin(&*provider, start, &scope, &mut handed).await {
             Ok(started) => started,
             Err(error) => {
@@ -164,7 +164,7 @@ impl Launch {
         if let Some(place) = &place {
             place.lived();
         }
-        realm.emit(&ChildStarted { run: id, provider: name.clone(), label, parent: from, child });
+        realm.emit(&ChildStarted { run: id, provider: name.clone(), label, call, parent: from, child });
         let settled = Arc::new(SetOnce::new());
         let end = End { realm, run: id, provider: name, parent: from, child, settled, result: None };
         let scope = Arc::new(scope);

@@ -109,7 +109,7 @@ where
         };
         let Task { description, prompt, run_in_background } = args.into();
         let label: Arc<str> = description.chars().take(LABEL_LIMIT).collect::<String>().into();
-        let request = self.request(label, prompt);
+        let request = Request { call: Some(call.call_id.clone()), ..self.request(label, prompt) };
         match &self.services.jobs {
             Some(jobs) if run_in_background => {
                 in_background(&self.config, &self.services, jobs, &parent, request, call).await

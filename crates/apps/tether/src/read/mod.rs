@@ -16,18 +16,13 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use async_trait::async_trait;
-use jobs::JobBegan;
-use permission::PresetChosen;
 use policy_audit::{Scope, Unplaced};
 use rustix::fs::OFlags;
 use sandbox::one_line;
-use sandbox_policy::ModeSet;
 use session::{Header, SessionId, Vocabulary};
 use session_jsonl::JsonlStore;
 use session_store::{Fault, ListError, ReadError, Reading, Row, SessionStore as _};
-use subagent::{BackgroundReport, Descriptor};
 use tokio::runtime::Runtime;
-use user_approval::{ApprovalAsked, ApprovalDecided, PolicySet};
 
 use crate::cli::{PolicyCommand, Sessions};
 use crate::config::{Env, Places};
@@ -107,7 +102,11 @@ impl Logs {
     fn find(home: Option<PathBuf>) -> Result<Self, Failure> {
         let places = Places::find(&Env::of_process(), home).map_err(Failure::usage)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Failure::failed)?;
-        Ok(Self { store: JsonlStore::new(places.home.join("sessions")), vocabulary: vocabulary(), runtime })
+        Ok(Self {
+            store: JsonlStore::new(places.home.join("sessions")),
+            vocabulary: bundle::sessions().vocabulary(),
+            runtime,
+        })
     }
 
     fn read(&self, id: SessionId) -> Result<Reading, ReadError> {
@@ -158,23 +157,6 @@ impl policy_audit::Logs for Logs {
     async fn header(&self, id: SessionId) -> Option<Arc<Header>> {
         Self::header(self, id).map(Arc::new)
     }
-}
-
-/// Every payload that this program knows.
-fn vocabulary() -> Arc<Vocabulary> {
-    let sessions = session::Sessions::new();
-    let learned = (|| {
-        sessions.learn::<ModeSet>()?;
-        sessions.learn::<PolicySet>()?;
-        sessions.learn::<ApprovalAsked>()?;
-        sessions.learn::<ApprovalDecided>()?;
-        sessions.learn::<PresetChosen>()?;
-        sessions.learn::<JobBegan>()?;
-        sessions.learn::<BackgroundReport>()?;
-        sessions.learn::<Descriptor>()
-    })();
-    learned.expect("the tags of our own crates differ from each other");
-    sessions.vocabulary()
 }
 
 fn print(form: Form, tell: impl FnOnce(&mut dyn Write) -> Result<Notes, Stop>) -> Result<Exit, Failure> {

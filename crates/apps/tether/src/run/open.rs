@@ -7,18 +7,16 @@ use anyhow::anyhow;
 use app_boot::{Config, Places};
 use bundle::Settings;
 use context::Scope;
-use llm::Route;
-use permission::{ChooseError, Permission};
+use permission::Permission;
 use sandbox::Mode;
-use sandbox_policy::{ModeCause, ModeSet, SandboxPolicy};
+use sandbox_policy::SandboxPolicy;
 use session::{RequestHeaderEvent, Session, SessionId, Sessions};
 use session_jsonl::JsonlStore;
 use session_store::{OpenError, ReadError, SessionStore};
-use user_approval::PolicySet;
 
 use crate::cli::Run;
-use crate::config::default_model;
 use crate::exit::Failure;
+use crate::opening::{Begins, known_preset, known_to_fail, route, switch};
 
 /// A session that is ready for an agent.
 pub(crate) struct OpenedSession {
@@ -36,19 +34,18 @@ pub(crate) async fn session(
     root: &Path,
 ) -> Result<OpenedSession, Failure> {
     let permission = app.get::<Permission>().expect("the bundle has presets");
-    if let Some(name) = task.preset.as_ref().filter(|name| permission.presets().get(name).is_none()) {
-        let known = permission.presets().iter().map(|preset| preset.name.clone()).collect();
-        return Err(Failure::usage(ChooseError::UnknownPreset { name: name.clone(), known }));
-    }
+    known_preset(&task.switching, &permission).map_err(Failure::usage)?;
     let (session, repairs) = match task.resume {
         None => (create(app, root)?, Vec::new()),
         Some(id) => resume(app, id).await?,
     };
     // Whatever can be wrong with the command comes before the first switch.
-    let route = route(&session, task, config, settings)?;
+    let last = session.latest::<RequestHeaderEvent>().map(|last| last.header.route());
+    let route = route(&task.configuring, last, config, settings)?;
     route.adapter(app.realm()).map_err(Failure::usage)?;
     known_to_fail(&route, settings).map_or(Ok(()), |why| Err(Failure::usage(anyhow!(why))))?;
-    switch(&session, task, config, &permission)?;
+    let begins = if task.resume.is_none() { Begins::Now } else { Begins::Before };
+    switch(&session, &task.switching, begins, config, &permission)?;
     if !session.is_backed() {
         // Before anything is shown of a session that cannot be kept. Its file comes with the first flush.
         let store = app.get::<dyn SessionStore>().expect("the bundle has a store");
@@ -70,28 +67,6 @@ fn create(app: &Scope, root: &Path) -> Result<Session, Failure> {
     let sessions = app.get::<Sessions>().expect("the bundle has sessions");
     let unnameable = || anyhow!("{} is not UTF-8, and a log could not name it", root.display());
     Ok(sessions.create(root.to_str().ok_or_else(|| Failure::usage(unnameable()))?))
-}
-
-/// Writes what was asked for. A new top-level session records the mode that it starts with in any case, so that later
-/// defaults never change it.
-fn switch(session: &Session, task: &Run, config: &Config, permission: &Permission) -> Result<(), Failure> {
-    let is_new = task.resume.is_none();
-    if let Some(name) = &task.preset {
-        let chosen = if is_new { permission.begin(session, name) } else { permission.choose(session, name) };
-        return chosen.map_err(Failure::failed);
-    }
-    match task.sandbox {
-        Some(mode) => session.append(ModeSet::by_user(mode)).map(drop).map_err(Failure::failed)?,
-        None if is_new && config.initial_override.value => {
-            let initial = ModeSet { mode: config.sandbox.value, source: Some(ModeCause::Initial) };
-            session.append(initial).map(drop).map_err(Failure::failed)?;
-        }
-        None => {}
-    }
-    if let Some(policy) = task.approval {
-        session.append(PolicySet::by_user(policy)).map_err(Failure::failed)?;
-    }
-    Ok(())
 }
 
 /// The workspace root of a session that goes on, whose project configures it, wherever the command was started.
@@ -127,37 +102,4 @@ async fn resume(app: &Scope, id: SessionId) -> Result<(Session, Vec<String>), Fa
         _ => Failure::failed(error),
     })?;
     Ok((opened.session, opened.repairs.iter().map(ToString::to_string).collect()))
-}
-
-/// The flag, else what the session used last, else the configuration, else the first provider with a key, else the
-/// model that needs none.
-fn route(session: &Session, task: &Run, config: &Config, settings: &Settings) -> Result<Route, Failure> {
-    let last = || session.latest::<RequestHeaderEvent>().map(|last| last.header.route());
-    match task.configuring.model.clone().or_else(last).or_else(|| config.model.value.clone()) {
-        Some(route) => Ok(route),
-        None => default_model(settings).map(|(route, _)| route),
-    }
-}
-
-/// Why a model cannot answer, where that is known without asking it.
-fn known_to_fail(route: &Route, settings: &Settings) -> Option<String> {
-    let models = &settings.models;
-    let access = match (&*route.provider, &*route.model) {
-        ("offline", "script") => return None,
-        ("offline", "file") if settings.script.is_some() => return None,
-        ("offline", "file") => {
-            let told = "the model `offline/file` has no file: name one in `[offline] script` of the configuration, or in \
-                        TETHER_OFFLINE_SCRIPT";
-            return Some(told.to_owned());
-        }
-        ("offline", _) => return Some(format!("no model `{route}`; there are: offline/script, offline/file")),
-        ("deepseek", _) => &models.deepseek,
-        ("openai", _) => &models.openai,
-        ("anthropic", _) => &models.anthropic,
-        ("gemini", _) => &models.gemini,
-        _ => return None,
-    };
-    let provider = &route.provider;
-    let variable = format!("{}_API_KEY", provider.to_ascii_uppercase());
-    access.key.is_none().then(|| format!("there is no key for {provider}: set {variable}"))
 }

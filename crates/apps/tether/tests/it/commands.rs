@@ -6,13 +6,14 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::run::process::Ran;
+use crate::run::terminal::{Terminal, say_yes};
 use crate::run::world::World;
 
 /// Without it, a machine that cannot confine skips what follows, and says so.
 const ENFORCED: &str = "TETHER_TEST_ENFORCED";
 
 /// Whether commands can be confined here, as the app itself says.
-fn confines(world: &World) -> bool {
+pub(crate) fn confines(world: &World) -> bool {
     let said = world.tether(&["doctor", "--json"]).stdout;
     let full = said.lines().any(|line| line.contains(r#""topic":"sandbox""#) && line.contains("full: "));
     let required = std::env::var_os(ENFORCED).is_some_and(|value| value == "1");
@@ -182,6 +183,16 @@ fn any_command_runs_under_a_mode() {
     let held = ["sandbox", "--sandbox", "danger-full-access", "--network", "denied", "--", "true"];
     assert!(world.tether(&held).refused(2).contains("`--network denied` needs a mode that confines"));
     assert_eq!(world.tether(&["sandbox", "--", "/tmp"]).status, 126);
+    assert!(world.tether(&["sandbox", "ls"]).refused(2).contains("as in `tether sandbox -- ls`"));
+    assert!(world.tether(&["sandbox", "--", ""]).refused(2).contains("has an empty name"));
+    assert!(world.tether(&["sandbox", "--", "cd"]).stderr.contains("what only a shell knows runs with `sh -c`"));
+    let mut command = world.command(&["sandbox", "--", "true"]);
+    let ran = Ran::of({
+        command.env("TMPDIR", "/nowhere");
+        command
+    });
+    assert_eq!(ran.status, 125, "{}", ran.stderr);
+    assert!(ran.stderr.contains("no temporary directory can be made in /nowhere") && ran.stderr.contains("$TMPDIR"));
     let ran = world.fed(&["sandbox", "--", "cat"], "what it reads");
     assert_eq!((ran.status, &*ran.stdout), (0, "what it reads"));
     let ran = world.tether(&["sandbox", "--", "cat", world.path("config/tether").to_str().unwrap()]);
@@ -190,6 +201,98 @@ fn any_command_runs_under_a_mode() {
     let secret = world.path("home/sessions/secret.jsonl");
     let ran = world.tether(&["sandbox", "--sandbox", "workspace-write", "--", "cat", secret.to_str().unwrap()]);
     assert!(ran.status != 0 && !ran.stdout.contains("a secret"), "{}", ran.stdout);
+}
+
+/// Sessions that are kept elsewhere are as much Tether's own.
+#[test]
+fn a_command_sees_no_session_wherever_it_is_kept() {
+    let world = World::beside_tmp();
+    if !confines(&world) {
+        return;
+    }
+    world.write("disk/sessions/secret.jsonl", "a secret");
+    fs::create_dir_all(world.path("home")).unwrap();
+    std::os::unix::fs::symlink(world.path("disk/sessions"), world.path("home/sessions")).unwrap();
+    let log = world.path("disk/sessions/secret.jsonl");
+    let ran = world.tether(&["sandbox", "--", "cat", log.to_str().unwrap()]);
+    assert!(ran.status != 0 && !ran.stdout.contains("a secret"), "{}", ran.stdout);
+}
+
+/// A call that asks to run outside of the sandbox, and the same without asking.
+const ASKS: &str = r#"bash "echo one > ../one; echo in > in" with danger-full-access because "the task says so"; bash "echo two > ../two"; say done"#;
+
+/// What was decided, and which of the two commands ran.
+#[track_caller]
+fn decided(world: &World, outcome: &str, ran: bool) {
+    let log = world.logs().into_values().next().unwrap();
+    assert_eq!((log.all("approval/asked").len(), log.all("approval/decided").len()), (1, 1), "{}", log.text());
+    assert_eq!(log.all("approval/decided")[0]["outcome"], outcome, "{}", log.text());
+    assert_eq!((world.path("area/one").exists(), world.root().join("in").exists()), (ran, ran), "{outcome}");
+    assert!(!world.path("area/two").exists(), "what was allowed is one call");
+}
+
+#[test]
+fn a_person_lets_one_command_out_or_none() {
+    for (answer, outcome) in [("y\n", "allowed-once"), ("n\n", "rejected"), ("\n", "rejected")] {
+        let world = World::beside_tmp();
+        let mut terminal = Terminal::start(world.command(&["run", "--sandbox", "read-only", ASKS]), "");
+        assert!(terminal.asked(), "it ended without a question");
+        assert!(
+            !world.path("area/one").exists() && !world.root().join("in").exists(),
+            "nothing runs before the answer"
+        );
+        terminal.type_in(answer);
+        let sat = terminal.finish();
+        assert_eq!((sat.status, sat.questions.len()), (0, 1), "{:?}", sat.questions);
+        assert!(sat.questions[0].starts_with("bash asks to "), "{:?}", sat.questions);
+        decided(&world, outcome, outcome == "allowed-once");
+    }
+}
+
+#[test]
+fn no_command_gets_out_where_nobody_is_asked() {
+    let world = World::beside_tmp();
+    assert_eq!(world.tether(&["run", "--sandbox", "read-only", ASKS]).status, 0);
+    decided(&world, "unavailable", false);
+    assert!(told(&world).contains("permission unavailable: nobody could be asked"));
+    let world = World::beside_tmp();
+    let sat = say_yes(world.command(&["run", "--sandbox", "read-only", "--approval", "never", ASKS]));
+    assert_eq!((sat.status, sat.questions.len()), (0, 0), "{:?}", sat.questions);
+    decided(&world, "rejected", false);
+    assert!(told(&world).contains("permission rejected: the call was not run"));
+}
+
+#[test]
+fn a_doctor_tells_where_work_goes_wrong() {
+    let world = World::new();
+    let said = |args: &[&str], temp: Option<&str>| {
+        let mut command = world.command(args);
+        command.envs(temp.map(|temp| ("TMPDIR", temp)));
+        let ran = Ran::of(command);
+        (ran.status, ran.stdout)
+    };
+    let line = |said: &str, name: &str| {
+        let found = said.lines().find(|line| line.contains(&format!(r#""name":"{name}""#)));
+        found.unwrap_or_else(|| panic!("{name} is missing:\n{said}")).to_owned()
+    };
+    let (_, at_root) = said(&["doctor", "--json", "--cwd", "/"], None);
+    let workspace = line(&at_root, "workspace");
+    assert!(workspace.contains(r#""state":"notable""#) && workspace.contains("--cwd"), "{workspace}");
+    let mode = line(&at_root, "read-only (default)");
+    assert!(mode.contains(r#""state":"bad""#) && mode.contains("every command is refused"), "{mode}");
+    world.write("area/file", "");
+    for temp in ["/nowhere", world.path("area/file").to_str().unwrap()] {
+        let (status, told) = said(&["doctor", "--json"], Some(temp));
+        let temporary = line(&told, "temporary");
+        assert!(temporary.contains(r#""state":"bad""#) && temporary.contains("$TMPDIR"), "{temporary}");
+        assert_eq!(status, 1);
+    }
+    let (_, told) = said(&["doctor", "--json"], None);
+    assert!(["workspace", "temporary", "sessions"].iter().all(|name| line(&told, name).contains(r#""state":"good""#)));
+    let (_, told) = said(&["doctor", "--json", "--model", "opneai/gpt-5"], None);
+    assert!(line(&told, "opneai/gpt-5 (default)").contains("there is no such provider"));
+    let (_, told) = said(&["doctor", "--json", "--model", "openai/gpt-5"], None);
+    assert!(line(&told, "openai/gpt-5 (default)").contains("$OPENAI_API_KEY is not set"));
 }
 
 #[test]

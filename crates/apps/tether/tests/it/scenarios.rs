@@ -12,6 +12,9 @@ use std::path::PathBuf;
 
 use play::Scenario;
 
+use crate::commands::confines;
+use crate::run::world::World;
+
 /// Runs the scenario of a folder and compares what came of it with what is pinned there.
 #[track_caller]
 fn play(name: &str) {
@@ -201,6 +204,14 @@ fn a_child_in_the_background() {
 #[test]
 fn a_killed_child_is_gone_when_it_is_told() {
     play("killed-job");
+}
+
+// What the kernel holds needs a kernel that does.
+#[test]
+fn commands_inside_and_outside_of_their_mode() {
+    if confines(&World::new()) {
+        play("commands");
+    }
 }
 
 // D-52

@@ -84,6 +84,10 @@ impl SessionStore for FakeStore {
         unreachable!("agents list nothing")
     }
 
+    async fn remove(&self, _: SessionId) -> Result<(), RemoveError> {
+        unreachable!("nobody here removes anything")
+    }
+
     fn place(&self, _: SessionId) -> String {
         "fake".into()
     }

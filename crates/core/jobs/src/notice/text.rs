@@ -17,7 +17,11 @@ const TAGS: [&str; 2] = ["notice", "runtime-context"];
 const LEAST: usize = 512;
 
 /// What a notice says that may repeat so much output, and whether that is all of it.
-pub(super) fn text(JobOutput { info, text }: &JobOutput, reader: Option<&str>, room: usize) -> (String, bool) {
+pub(super) fn text(
+    JobOutput { info, text, denial: _ }: &JobOutput,
+    reader: Option<&str>,
+    room: usize,
+) -> (String, bool) {
     let is_told = reader.is_none() || text.len() <= NOTICE_LIMIT.min(room);
     let said = match reader {
         _ if text.is_empty() => ".".to_owned(),
@@ -55,7 +59,7 @@ mod tests {
     fn output(label: &str, text: &str) -> JobOutput {
         let (kind, label) = ("bash".into(), label.into());
         let info = JobInfo { id: JobId(3), kind, label, state: JobState::Failed, time: Duration::ZERO };
-        JobOutput { info, text: text.into() }
+        JobOutput { info, text: text.into(), denial: None }
     }
 
     fn told(text: &str, reader: Option<&str>) -> String {

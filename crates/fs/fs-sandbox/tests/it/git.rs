@@ -72,36 +72,48 @@ fn a_configuration_that_is_no_file_is_not_waited_for() {
     assert_eq!(write(&world, &world.fence(), "file.txt"), How::Done);
 }
 
+/// Bounded in all that is looked at; where it is cut off, nothing is written, and everything is read.
 #[test]
 fn what_is_protected_is_bounded() {
     let world = World::new(Mode::WorkspaceWrite);
-    let scope = world.run(async { context::Scope::root("agent") });
     let open = |count: usize| {
         let workspace = (0..count).fold(Workspace::new(world.at("ws")), |all, n| all.protect(format!("p{n}")));
-        Fence::open(workspace, world.mode.clone(), scope.clone())
+        world.open(workspace)
     };
     assert_eq!(write(&world, &open(256).unwrap(), "p255/x"), How::Denied(Why::Protected));
     let error = open(20_000).err().unwrap();
     assert!(matches!(error, OpenError::TooManyProtected { count: 20_000 }));
     assert!(error.to_string().starts_with("20000 paths are to be protected"), "{error}");
-    let includes = (0..20_000).map(|n| format!("path = ../i{n}\n")).collect::<String>();
-    std::fs::write(world.at("ws/.git/config"), format!("[include]\n{includes}")).unwrap();
-    assert!(matches!(open(0), Err(OpenError::TooManyProtected { .. })));
-    // Three places are looked at in any root, and each of these once, although none is to be protected.
-    let elsewhere = |count: usize| {
-        let includes = (0..count).map(|n| format!("path = /nowhere/i{n}\n")).collect::<String>();
+
+    let fence = open(3).unwrap();
+    let includes = |count: usize, place: &str| {
+        let includes = (0..count).map(|n| format!("path = {place}/i{n}\n")).collect::<String>();
         std::fs::write(world.at("ws/.git/config"), format!("[include]\n{includes}")).unwrap();
-        open(0).map(drop)
     };
-    assert!(elsewhere(4096 - 3).is_ok());
-    assert!(matches!(elsewhere(4096 - 2), Err(OpenError::TooManyProtected { count: 4097 })));
-    world.run(async { scope.close().await.unwrap() });
+    includes(253, "..");
+    assert_eq!(write(&world, &fence, "file.txt"), How::Done);
+    includes(254, "..");
+    assert!(refused(&world, &fence).contains("254 paths or more, and at most 253 can be protected"));
+    // The repository, three places in it and the person's configuration are looked at for any root, and each of these once.
+    includes(4096 - 5, "/nowhere");
+    assert_eq!(write(&world, &fence, "file.txt"), How::Done);
+    includes(4096 - 4, "/nowhere");
+    assert!(refused(&world, &fence).contains("leads to 4097 paths or more"));
+    world.mode.set(Mode::DangerFullAccess);
+    assert_eq!(write(&world, &fence, "file.txt"), How::Done);
+    world.mode.set(Mode::WorkspaceWrite);
+
+    std::fs::write(world.at("ws/.git/config"), "[core]\nhooksPath = a").unwrap();
+    for n in 0..4096 {
+        std::fs::write(world.at(&format!("ws/.git/hooks/{n}")), "").unwrap();
+    }
+    assert!(refused(&world, &fence).contains("leads to 4097 paths or more"));
 }
 
 #[test]
 fn no_configuration_is_left_unread() {
     let world = World::new(Mode::WorkspaceWrite);
-    let scope = world.run(async { context::Scope::root("agent") });
+    let fence = world.fence();
     // With `.git/config` itself, and hooks that only the last one names.
     let spread = |files: usize| {
         let includes = (1..files).map(|n| format!("path = ../i{n}\n")).collect::<String>();
@@ -110,10 +122,52 @@ fn no_configuration_is_left_unread() {
             let hooks = if n + 1 == files { "[core]\nhooksPath = quiet\n" } else { "" };
             std::fs::write(world.at(&format!("ws/i{n}")), hooks).unwrap();
         }
-        Fence::open(Workspace::new(world.at("ws")), world.mode.clone(), scope.clone())
     };
-    assert_eq!(write(&world, &spread(16).unwrap(), "quiet/pre-commit"), How::Denied(Why::Protected));
-    let error = spread(17).err().unwrap();
-    assert!(matches!(&error, OpenError::TooManyConfigs { first_unread } if first_unread.ends_with("i16")), "{error}");
-    world.run(async { scope.close().await.unwrap() });
+    spread(64);
+    assert_eq!(write(&world, &fence, "quiet/pre-commit"), How::Denied(Why::Protected));
+    spread(65);
+    let said = refused(&world, &fence);
+    assert!(said.contains("more than 64 files") && said.contains("i64 among them"), "{said}");
+
+    let long = format!("#{}\n[core]\nhooksPath = quiet\n", "x".repeat(1024 * 1024));
+    std::fs::write(world.at("ws/.git/config"), long).unwrap();
+    let said = refused(&world, &fence);
+    assert!(said.contains("ws/.git/config is longer than is read of it"), "{said}");
+    std::fs::remove_file(world.at("ws/.git/config")).unwrap();
+    world.link("config", "ws/.git/config");
+    assert!(refused(&world, &fence).contains("ws/.git/config cannot be read"));
+}
+
+/// What git is led to changes from outside while a session runs, in every way that leads it.
+#[test]
+fn what_git_is_led_to_is_found_anew_at_each_call() {
+    let world = World::new(Mode::WorkspaceWrite);
+    let fence = world.fence();
+    let protected_from_now_on = |path: &str, lead: &dyn Fn()| {
+        assert_eq!(write(&world, &fence, path), How::Done, "{path}");
+        lead();
+        assert_eq!(write(&world, &fence, path), How::Denied(Why::Protected), "{path}");
+        let edit = world.run(fence.update(path, Box::new(|_| Ok("y".into())), None));
+        assert_eq!(how(&edit), How::Denied(Why::Protected), "{path}");
+    };
+    let config = |text: &str| std::fs::write(world.at("ws/.git/config"), text).unwrap();
+    protected_from_now_on("a/pre-commit", &|| config("[core]\nhooksPath = a\n"));
+    // The same length, within one tick of a clock.
+    protected_from_now_on("b/pre-commit", &|| config("[core]\nhooksPath = b\n"));
+    protected_from_now_on("c/pre-commit", &|| {
+        std::fs::write(world.at("ws/.git/config.worktree"), "[core]\nhooksPath = c").unwrap()
+    });
+    protected_from_now_on("inc", &|| config("[include]\npath = ../inc\n"));
+    protected_from_now_on("d/pre-commit", &|| std::fs::write(world.at("ws/inc"), "[core]\nhooksPath = d\n").unwrap());
+    protected_from_now_on("tools/check", &|| world.link("../../tools/check", "ws/.git/hooks/pre-commit"));
+    assert_eq!(write(&world, &fence, "b/pre-commit"), How::Done, "git is not led there any more");
+}
+
+fn refused(world: &World, fence: &Fence) -> String {
+    let error = world.run(fence.write("file.txt", b"never".to_vec(), None)).unwrap_err();
+    assert_ne!(world.text("ws/file.txt"), "never");
+    assert_eq!(how(&world.run(fence.read("file.txt", 100))), How::Done);
+    let said = error.to_string();
+    assert!(said.contains("git's configuration cannot be followed, so nothing in this workspace is written"), "{said}");
+    said
 }

@@ -3,6 +3,7 @@
 mod attacks;
 mod files;
 mod git;
+mod git_elsewhere;
 mod held;
 mod leads_to;
 mod paths;

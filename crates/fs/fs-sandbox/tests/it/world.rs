@@ -10,13 +10,14 @@ use std::time::Duration;
 
 use context::Scope;
 use fs::{FsError, Why};
-use fs_sandbox::{Fence, Fences};
+use fs_sandbox::{Fence, Fences, GitUser, OpenError};
 use sandbox::{Mode, ModeSource, Operation, Workspace};
 use tokio::runtime::Runtime;
 
 pub(crate) const CONFINING: [Mode; 2] = [Mode::ReadOnly, Mode::WorkspaceWrite];
 
-/// `ws` is the root, `ws/.home` or `home` is Tether's, `temp` the session's, `outside` anybody's.
+/// `ws` is the root, `ws/.home` or `home` is Tether's, `temp` the session's, `person` where somebody is at home,
+/// `outside` anybody's.
 pub(crate) struct World {
     pub(crate) top: PathBuf,
     pub(crate) fences: Fences,
@@ -71,7 +72,9 @@ impl World {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let scope = runtime.block_on(async { Scope::root("agent") });
         let mode = Arc::new(Switch(AtomicUsize::new(mode as usize)));
-        Self { top, fences: Fences::default(), mode, scope: Mutex::new(Some(scope)), runtime, _dir: dir }
+        let person = top.join("person");
+        let fences = Fences::for_user(GitUser { configs: vec![person.join(".gitconfig")], home: Some(person) });
+        Self { top, fences, mode, scope: Mutex::new(Some(scope)), runtime, _dir: dir }
     }
 
     pub(crate) fn workspace(&self, home: Home) -> Workspace {
@@ -87,8 +90,12 @@ impl World {
     }
 
     pub(crate) fn fence_around(&self, workspace: Workspace) -> Fence {
+        self.open(workspace).unwrap()
+    }
+
+    pub(crate) fn open(&self, workspace: Workspace) -> Result<Fence, OpenError> {
         let ctx = (**self.scope.lock().unwrap().as_ref().expect("not closed")).clone();
-        self.fences.open(workspace, self.mode.clone(), ctx).unwrap()
+        self.fences.open(workspace, self.mode.clone(), ctx)
     }
 
     pub(crate) fn close(&self) {

@@ -30,7 +30,7 @@ pub(super) fn run(control: &Control, plan: &Plan) -> Result<Option<Report>, SetU
     let watch = Watch::begin(plan, &layout);
     let ended = in_namespaces(control, plan, &layout);
     watch.end().into_iter().for_each(|found| note(control, found));
-    if let Err(left) = held.remove() {
+    if let Err(left) = held.remove(plan) {
         note(control, format!("what was put in place of missing protected paths is left there: {}", left.why));
     }
     ended
@@ -49,6 +49,7 @@ fn in_namespaces(control: &Control, plan: &Plan, layout: &Layout) -> Result<Opti
         Forked::Parent(first) => first,
     };
     drop(told);
+    control.let_go();
     match control.wait(first) {
         Ok(Waited::Ended(Exit::Code(TOLD))) => Ok(None),
         Ok(Waited::Ended(_)) => Ok(Some(Report::Ended(read_status(status)))),

@@ -80,10 +80,11 @@ pub(crate) fn apply(plan: &Plan) -> Result<ABI, SetUp> {
 }
 
 fn writable(plan: &Plan) -> Vec<PathBuf> {
+    let mut all: Vec<_> = plan.exceptions().map(Path::to_owned).collect();
     if plan.files == Files::ReadOnly {
-        return Vec::new();
+        return all;
     }
-    let mut all: Vec<_> = plan.writable().map(Path::to_owned).collect();
+    all.extend(plan.writable().map(Path::to_owned));
     if plan.tier != Tier::WithoutNamespaces {
         all.push("/dev/shm".into());
     }

@@ -1,190 +1,253 @@
 //! Names that are put into a writable root so that they can be held, and taken away by the last command that needs them.
 //!
 //! A mount is undone in every namespace when somebody outside removes what it is on. So a placeholder may not go while another
-//! command runs that holds it. The commands of a root are counted by locks on a file that no confined command can
-//! reach, and what was put where is written into that file, so that a helper that was killed leaves nothing behind for long.
+//! command runs that holds it: one of the same root, of a root inside or around it, or another user's. Each command that
+//! holds one, whoever put it there, has a shared lock on the placeholder itself; only who gets the exclusive one takes it
+//! away. What was put where is [written down](records), so that a helper that was killed leaves nothing behind for long.
+
+mod records;
 
 use std::fs::{self, DirBuilder, File, Metadata};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
-use rustix::fs::{CWD, FlockOperation, RenameFlags, flock, renameat_with};
-use rustix::process::geteuid;
-use serde::{Deserialize, Serialize};
+use rustix::fs::{CWD, FlockOperation, Mode, RenameFlags, flock, renameat_with};
+use rustix::io::Errno;
+use rustix::process::{geteuid, umask};
 
 use super::anchored::Anchored;
 use super::protect::{COMMON_DIR, Kind, Layout, Placeholder};
 use super::stage::{SetUp, Stage};
-use crate::plan::{Plan, Raw};
+use crate::plan::Plan;
+use records::Records;
 
 const STAGE: &str = "placeholder";
-/// No confined command sees the machine's memory file system.
-const LOCKS: &str = "/dev/shm";
-/// Locks are held for as long as it takes to make or remove a few names.
+/// A placeholder is locked against others for as long as it takes to remove it.
 const PATIENCE: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(1);
 
-/// The placeholders of a running command.
+/// The placeholders that a running command needs.
 pub(crate) struct Held {
     /// `None` where there is no place for them that is ours alone: nothing is then ever taken away.
-    locks: Option<Locks>,
+    records: Option<Records>,
+    locked: Vec<Locked>,
 }
 
-/// Both are there as long as a command runs that has opened them.
-struct Locks {
-    turn: Lock,
-    users: Lock,
-}
-
-struct Lock {
+/// Something at a protected path that others leave there as long as this is not dropped.
+struct Locked {
     path: PathBuf,
     file: File,
+    id: Id,
 }
 
-/// One that was put somewhere.
-#[derive(Serialize, Deserialize)]
-struct Put {
-    path: Raw,
-    dev: u64,
-    ino: u64,
+/// Which file it is.
+type Id = (u64, u64);
+
+/// Whether what was looked at is still so.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Still {
+    So,
+    Changed,
 }
 
 impl Held {
-    /// Counts this command in, looks at the protected paths and puts what is missing.
+    /// Looks at the protected paths, puts what is missing, and keeps what another command may have put.
     pub(crate) fn put(plan: &Plan) -> Result<(Self, Layout), SetUp> {
-        let locks = Locks::take(plan).stage(STAGE)?;
-        let mut recorded = locks.as_ref().map_or_else(Vec::new, |locks| read(&locks.turn.file));
-        let before = recorded.len();
-        let put = Layout::of(plan).and_then(|mut layout| {
-            for placeholder in std::mem::take(&mut layout.placeholders) {
-                match make(&placeholder).stage_at(STAGE, placeholder.path.display())? {
-                    Some(found) => recorded.push(Put::new(&placeholder.path, &found)),
-                    None => layout.without(&placeholder.path),
+        let mut held = Self { records: Records::open(), locked: Vec::new() };
+        let give_up = Instant::now() + PATIENCE;
+        let put = loop {
+            let put = Layout::of(plan).and_then(|mut layout| Ok((held.hold(&mut layout)?, layout)));
+            match put {
+                Ok((Still::So, layout)) => break Ok(layout),
+                Ok((Still::Changed, _)) if Instant::now() < give_up => std::thread::sleep(PAUSE),
+                Ok((Still::Changed, _)) => break Err(SetUp::new(STAGE, "the protected paths change all the time")),
+                Err(failed) => break Err(failed),
+            }
+        };
+        match put {
+            Ok(layout) => Ok((held, layout)),
+            Err(failed) => {
+                let _why_it_is_left = held.remove(plan);
+                Err(failed)
+            }
+        }
+    }
+
+    fn hold(&mut self, layout: &mut Layout) -> Result<Still, SetUp> {
+        let missing: Vec<_> = std::mem::take(&mut layout.placeholders);
+        for bind in layout.binds() {
+            let is_missing = missing.iter().any(|placeholder| placeholder.path == bind.path);
+            let changed = !is_missing && self.keep(&bind.path).stage_at(STAGE, bind.path.display())? == Still::Changed;
+            if changed {
+                return Ok(Still::Changed);
+            }
+        }
+        for placeholder in &missing {
+            let path = &placeholder.path;
+            match make(placeholder) {
+                Ok(true) => {}
+                Ok(false) => {
+                    layout.without(path);
+                    continue;
                 }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(Still::Changed),
+                Err(error) => return Err(SetUp::new(STAGE, format_args!("{}: {error}", path.display()))),
             }
-            Ok(layout)
-        });
-        if let Some(locks) = &locks {
-            if recorded.len() != before {
-                write(&locks.turn.file, &recorded).stage(STAGE)?;
+            let Some(locked) = Locked::at(path).stage_at(STAGE, path.display())? else { return Ok(Still::Changed) };
+            if let Some(records) = &self.records {
+                records.add(locked.id, path).stage(STAGE)?;
             }
-            flock(&locks.turn.file, FlockOperation::Unlock).stage(STAGE)?;
+            self.locked.push(locked);
         }
-        Ok((Self { locks }, put?))
+        Ok(Still::So)
     }
 
-    /// Counts this command out. The last one takes away what was put.
-    pub(crate) fn remove(self) -> Result<(), SetUp> {
-        let Some(Locks { turn, users }) = self.locks else { return Ok(()) };
-        wait_for(&turn.file).stage(STAGE)?;
-        flock(&users.file, FlockOperation::Unlock).stage(STAGE)?;
-        if flock(&users.file, FlockOperation::NonBlockingLockExclusive).is_ok() {
-            // The innermost were put last.
-            read(&turn.file).iter().rev().for_each(Put::take);
-            fs::remove_file(&users.path).stage(STAGE)?;
-            fs::remove_file(&turn.path).stage(STAGE)?;
+    /// Keeps what is there, if it may be a placeholder.
+    fn keep(&mut self, path: &Path) -> io::Result<Still> {
+        let found = match path.symlink_metadata() {
+            Ok(found) => found,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Still::Changed),
+            Err(error) => return Err(error),
+        };
+        let id = id(&found);
+        let is_ours = self.records.as_ref().is_some_and(|records| records.has(id));
+        if self.locked.iter().any(|locked| locked.id == id) || !(is_ours || is_placeholder(path, &found)) {
+            return Ok(Still::So);
         }
-        flock(&turn.file, FlockOperation::Unlock).stage(STAGE)
+        match Locked::at(path) {
+            Ok(Some(locked)) => self.locked.push(locked),
+            Ok(None) => return Ok(Still::Changed),
+            // Placeholders can be opened by everybody.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+            Err(error) => return Err(error),
+        }
+        Ok(Still::So)
+    }
+
+    /// Lets go of everything, and takes away what was put and nobody else needs; also what a helper left that was killed.
+    pub(crate) fn remove(mut self, plan: &Plan) -> Result<(), SetUp> {
+        let Some(records) = self.records else { return Ok(()) };
+        // The innermost first.
+        self.locked.sort_by(|one, other| other.path.cmp(&one.path));
+        let ours = self.locked.into_iter().filter(|locked| records.has(locked.id));
+        let taken: Vec<_> = ours.map(|locked| records.take(locked)).collect();
+        let roots: Vec<_> = plan.writable().collect();
+        let swept = records.sweep(&roots);
+        taken.into_iter().chain([swept]).collect::<io::Result<()>>().stage(STAGE)
     }
 }
 
-impl Locks {
-    /// Has its turn, and is one of the users.
-    fn take(plan: &Plan) -> io::Result<Option<Self>> {
-        let Some(name) = Self::name(plan) else { return Ok(None) };
-        loop {
-            let turn = Lock::open(name.with_extension("turn"))?;
-            wait_for(&turn.file)?;
-            // The last user took it away meanwhile, or it is the one that everybody has.
-            if turn.is_there() {
-                let users = Lock::open(name.with_extension("users"))?;
-                flock(&users.file, FlockOperation::LockShared)?;
-                return Ok(Some(Self { turn, users }));
-            }
-        }
+impl Locked {
+    /// `None` if it is not there any more once it is locked.
+    fn at(path: &Path) -> io::Result<Option<Self>> {
+        Self::within(path, PATIENCE)
     }
 
-    fn name(plan: &Plan) -> Option<PathBuf> {
-        let home = Path::new(LOCKS).join(format!("tether-{}", geteuid().as_raw()));
-        match DirBuilder::new().mode(0o700).create(&home) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return None,
-            _ => {}
-        }
-        let found = home.symlink_metadata().ok()?;
-        let ours = found.is_dir() && found.uid() == geteuid().as_raw() && found.mode().trailing_zeros() >= 6;
-        let root = fs::metadata(plan.root.path()).ok().filter(|_| ours)?;
-        Some(home.join(format!("{:x}-{:x}", root.dev(), root.ino())))
+    /// The same, without waiting for anybody.
+    fn at_once(path: &Path) -> io::Result<Option<Self>> {
+        Self::within(path, Duration::ZERO)
     }
-}
 
-impl Lock {
-    fn open(path: PathBuf) -> io::Result<Self> {
-        let mut options = File::options();
-        options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
-        Ok(Self { file: options.open(&path)?, path })
+    fn within(path: &Path, patience: Duration) -> io::Result<Option<Self>> {
+        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+        let opened = Anchored::at(path).and_then(|it| File::options().read(true).custom_flags(flags).open(it.path()));
+        let file = match opened {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        share(&file, patience)?;
+        let locked = Self { path: path.to_owned(), id: id(&file.metadata()?), file };
+        Ok(locked.is_there().then_some(locked))
     }
 
     fn is_there(&self) -> bool {
-        let same = |one: Metadata, other: Metadata| (one.dev(), one.ino()) == (other.dev(), other.ino());
-        self.file.metadata().ok().zip(self.path.metadata().ok()).is_some_and(|(open, there)| same(open, there))
-    }
-}
-
-impl Put {
-    fn new(path: &Path, found: &Metadata) -> Self {
-        Self { path: Raw::from(path), dev: found.dev(), ino: found.ino() }
+        let found = Anchored::at(&self.path).and_then(|anchored| anchored.path().symlink_metadata());
+        found.is_ok_and(|found| id(&found) == self.id)
     }
 
-    /// Only if it is still what was put there, and empty.
-    fn take(&self) {
-        let Ok(anchored) = Anchored::at(self.path.path()) else { return };
+    /// Whether nobody else keeps it. It is not kept any longer either way.
+    fn is_last(&self) -> bool {
+        flock(&self.file, FlockOperation::NonBlockingLockExclusive).is_ok()
+    }
+
+    /// Removes it, if it is still empty.
+    fn clear(&self) -> io::Result<()> {
+        let anchored = Anchored::at(&self.path)?;
         let path = anchored.path();
-        let Ok(found) = path.symlink_metadata() else { return };
-        if (self.dev, self.ino) != (found.dev(), found.ino()) {
-            return;
+        let found = path.symlink_metadata()?;
+        if !is_placeholder(path, &found) {
+            return Ok(());
         }
-        let remove = || match found.is_dir() {
-            true => fs::remove_dir(path),
-            false if is_placeholder(path, &found) => fs::remove_file(path),
-            false => Ok(()),
-        };
-        if let Err(error) = remove()
-            && error.kind() == io::ErrorKind::PermissionDenied
-        {
+        let remove = || if found.is_dir() { fs::remove_dir(path) } else { fs::remove_file(path) };
+        let removed = match remove() {
             // A command may have closed its own directory.
-            let _ = anchored.opened(remove);
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => anchored.opened(remove),
+            removed => removed,
+        };
+        match removed {
+            Err(error) if error.kind() != io::ErrorKind::DirectoryNotEmpty => {
+                Err(io::Error::other(format!("{}: {error}", self.path.display())))
+            }
+            _ => Ok(()),
         }
     }
 }
 
+fn id(found: &Metadata) -> Id {
+    (found.dev(), found.ino())
+}
+
+/// Whether there is nothing in it but what a placeholder has.
 fn is_placeholder(path: &Path, found: &Metadata) -> bool {
+    if found.is_dir() {
+        return path.read_dir().is_ok_and(|mut entries| entries.next().is_none());
+    }
     let says_common = || fs::read(path).is_ok_and(|text| text == COMMON_DIR);
     found.is_file() && (found.len() == 0 || found.len() == COMMON_DIR.len() as u64 && says_common())
 }
 
-/// `None` where nobody can make anything, so that nothing has to be held.
-fn make(placeholder: &Placeholder) -> io::Result<Option<Metadata>> {
+/// Waits for whoever is about to remove it.
+fn share(file: &File, patience: Duration) -> io::Result<()> {
+    let give_up = Instant::now() + patience;
+    loop {
+        match flock(file, FlockOperation::NonBlockingLockShared) {
+            Err(Errno::WOULDBLOCK) if Instant::now() < give_up => std::thread::sleep(PAUSE),
+            Err(Errno::WOULDBLOCK) => return Err(io::Error::other("some process keeps it locked")),
+            // Where nothing can be locked, nobody gets the lock that it takes to remove it.
+            Ok(()) | Err(_) => return Ok(()),
+        }
+    }
+}
+
+/// Whether it was made. Not where nobody can make anything, so that nothing has to be held.
+fn make(placeholder: &Placeholder) -> io::Result<bool> {
     let anchored = Anchored::at(&placeholder.path)?;
     let path = anchored.path();
+    // Another user's command must be able to lock it.
+    let before = umask(Mode::empty());
     let made = match placeholder.kind {
-        Kind::Directory => fs::create_dir(path),
-        Kind::File => File::options().write(true).create_new(true).open(path).map(drop),
+        Kind::Directory => DirBuilder::new().mode(0o755).create(path),
+        Kind::File => File::options().write(true).create_new(true).mode(0o644).open(path).map(drop),
         Kind::CommonDir => make_whole(path, COMMON_DIR),
     };
+    umask(before);
     match made {
-        Ok(()) => path.symlink_metadata().map(Some),
-        Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => Ok(None),
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => Ok(false),
         // Somebody else's directory stays closed; one's own can be opened by the command.
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied && !is_own_parent(&placeholder.path) => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied && !is_own_parent(&placeholder.path) => Ok(false),
         Err(error) => Err(error),
     }
 }
 
 /// A file that is never seen without its content: git on the host would trip over it.
 fn make_whole(path: &Path, content: &[u8]) -> io::Result<()> {
-    let unfinished = path.with_extension(format!("tether-{}", std::process::id()));
-    let mut file = File::options().write(true).create_new(true).open(&unfinished)?;
+    let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
+    let unfinished = path.with_extension(format!("tether-{}-{now}", std::process::id()));
+    let mut file = File::options().write(true).create_new(true).mode(0o644).open(&unfinished)?;
     let named =
         file.write_all(content).and_then(|()| Ok(renameat_with(CWD, &unfinished, CWD, path, RenameFlags::NOREPLACE)?));
     if named.is_err() {
@@ -196,29 +259,4 @@ fn make_whole(path: &Path, content: &[u8]) -> io::Result<()> {
 fn is_own_parent(path: &Path) -> bool {
     let parent = path.parent().and_then(|parent| parent.metadata().ok());
     parent.is_none_or(|parent| parent.uid() == geteuid().as_raw())
-}
-
-fn wait_for(turn: &File) -> io::Result<()> {
-    let give_up = Instant::now() + PATIENCE;
-    loop {
-        match flock(turn, FlockOperation::NonBlockingLockExclusive) {
-            Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < give_up => {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            done => return Ok(done?),
-        }
-    }
-}
-
-/// What cannot be read was cut off with the helper that wrote it.
-fn read(mut turn: &File) -> Vec<Put> {
-    let mut text = Vec::new();
-    let read = turn.seek(SeekFrom::Start(0)).and_then(|_| turn.read_to_end(&mut text));
-    read.ok().and_then(|_| serde_json::from_slice(&text).ok()).unwrap_or_default()
-}
-
-fn write(mut turn: &File, recorded: &[Put]) -> io::Result<()> {
-    turn.set_len(0)?;
-    turn.seek(SeekFrom::Start(0))?;
-    turn.write_all(&serde_json::to_vec(recorded)?)
 }

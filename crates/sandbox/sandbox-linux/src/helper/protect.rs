@@ -99,7 +99,7 @@ impl Layout {
                 Ok(found) => found,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     if inside {
-                        self.miss(here, ahead.is_empty());
+                        self.miss(here, ahead.is_empty(), reach);
                     }
                     return Ok(());
                 }
@@ -126,14 +126,18 @@ impl Layout {
                 self.hold(&here, what_holds(&here, &found, last, reach)?);
             }
         }
+        if reach != Reach::Entry {
+            // What a root is in, or is itself, is not held by a name inside it.
+            roots.iter().filter(|root| root.starts_with(&here)).for_each(|root| self.hold(root, Hold::Whole));
+        }
         Ok(())
     }
 
-    fn miss(&mut self, path: PathBuf, last: bool) {
-        let kind = match path.file_name().and_then(OsStr::to_str).filter(|_| last) {
-            Some("commondir") => Kind::CommonDir,
-            Some("config" | "config.worktree") => Kind::File,
-            _ => Kind::Directory,
+    fn miss(&mut self, path: PathBuf, last: bool, reach: Reach) {
+        let kind = match reach {
+            Reach::File if last && path.file_name() == Some(OsStr::new("commondir")) => Kind::CommonDir,
+            Reach::File if last => Kind::File,
+            Reach::Entry | Reach::Tree | Reach::File => Kind::Directory,
         };
         self.hold(&path, Hold::Whole);
         self.placeholders.push(Placeholder { path, kind });
@@ -166,7 +170,7 @@ fn what_holds(path: &Path, found: &Metadata, last: bool, reach: Reach) -> io::Re
         _ if path.file_name() == Some(OsStr::new(".git")) && !is_repository(path)? => Hold::Whole,
         _ if !last => Hold::Name,
         Reach::Entry => Hold::Name,
-        Reach::Tree => Hold::Whole,
+        Reach::Tree | Reach::File => Hold::Whole,
     })
 }
 

@@ -42,7 +42,7 @@ pub(crate) fn make(plan: &Plan, binds: &[Bind]) -> Result<(), SetUp> {
     processes().stage("processes")?;
     let tmp = temporary(plan, taken.tmp).stage("temporary directory")?;
     for (path, mount) in taken.roots {
-        if plan.files == Files::ReadOnly {
+        if plan.files == Files::ReadOnly && !plan.exceptions().any(|exception| exception == path) {
             restrict(&mount, READ_ONLY).stage_at("workspace", path.display())?;
         }
         restrict(&mount, NO_SET_UID | NO_DEVICES).stage_at("workspace", path.display())?;
@@ -61,8 +61,11 @@ pub(crate) fn make(plan: &Plan, binds: &[Bind]) -> Result<(), SetUp> {
 fn take(plan: &Plan) -> Result<Taken<'_>, SetUp> {
     let taken = |path: &Path| at(path).and_then(copy);
     let shown = plan.files == Files::ReadOnly && shows_through(plan);
-    let roots = plan.writable().chain(shown.then(|| plan.root.path()));
-    let roots = roots.map(|path| Ok((path, taken(path).stage_at("workspace", path.display())?)));
+    let roots = plan.writable().chain(plan.exceptions()).chain(shown.then(|| plan.root.path()));
+    let mut roots: Vec<_> = roots.collect();
+    // What is around another one first, or it would cover it.
+    roots.sort();
+    let roots = roots.into_iter().map(|path| Ok((path, taken(path).stage_at("workspace", path.display())?)));
     let devices = DEVICES.iter().filter_map(|name| Some((*name, taken(&Path::new("/dev").join(name)).ok()?)));
     let tmp = match &plan.tmp {
         Tmp::Session(path) => Some(taken(path.path()).stage_at("temporary directory", path.path().display())?),

@@ -2,12 +2,15 @@
 
 mod attacks;
 mod concurrency;
+mod contract;
 mod ends;
 mod enforcement;
 mod evidence;
 mod ground;
+mod led;
 mod places;
 mod runs;
+mod shared;
 mod tools;
 mod tree;
 mod who;
@@ -17,7 +20,9 @@ mod yard;
 #[ctor::ctor]
 fn before_main() {
     who::step_down_if_asked();
-    let helper = subprocess::helper::run_if_asked().or_else(sandbox_linux::helper::run_if_asked);
+    let helper = subprocess::helper::run_if_asked()
+        .or_else(sandbox_linux::helper::run_if_asked)
+        .or_else(sandbox::testing::run_if_asked);
     if let Some(code) = helper.or_else(attacks::programs::run_if_asked) {
         std::process::exit(code);
     }

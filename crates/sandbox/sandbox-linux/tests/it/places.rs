@@ -103,6 +103,25 @@ fn files_are_hidden_and_named_places_protected() {
     }
 }
 
+/// A workspace that is protected as a whole, such as one whose own files are hooks.
+#[test]
+fn a_protected_root_is_not_written() {
+    for (tier, sandbox, _) in usable() {
+        let yard = Yard::new(Who::Self_, Home::Outside);
+        for protected in [yard.root.clone(), yard.root.join("..")] {
+            let workspace = Workspace::new(&yard.root).temp(&yard.temp).protect(protected);
+            let boundary = workspace.boundary(Mode::WorkspaceWrite);
+            let temp = Temp::Private(yard.temp.clone());
+            let confinement = Confinement { boundary, network: Network::Denied, temp };
+            let script = "echo x > pre-commit; echo x > src/a.txt; echo x > src/new; echo tried";
+            let ran = confined_by(sandbox, &yard, &confinement, &sh(script));
+            let made = ["pre-commit", "src/new"].map(|name| yard.root.join(name).exists());
+            assert!(made == [false; 2] && ran.output.text.ends_with("tried\n"), "{tier:?} {ran:?}");
+            assert_eq!(fs::read_to_string(yard.root.join("src/a.txt")).unwrap(), "a\n", "{tier:?} {ran:?}");
+        }
+    }
+}
+
 /// A `.git` that is a link, or a file as in a worktree.
 #[test]
 fn a_repository_elsewhere_is_held_where_it_is() {
@@ -194,5 +213,37 @@ fn a_command_ends_as_it_ends() {
             assert_eq!(ran.how, how, "{tier:?} {script}");
         }
         assert_eq!(sandbox.name(), "linux");
+    }
+}
+
+/// An exception is writable under either mode, and nothing else becomes so; what an agent is denied there is not shown as denied.
+// D-62
+#[test]
+fn an_exception_is_writable_whatever_the_mode_is() {
+    for (tier, sandbox, _) in usable() {
+        for (who, mode) in Who::all().iter().flat_map(|who| [(*who, Mode::ReadOnly), (*who, Mode::WorkspaceWrite)]) {
+            let yard = Yard::new(who, Home::Outside);
+            let state = yard.outside.join("state");
+            fs::create_dir(&state).unwrap();
+            fs::set_permissions(&state, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+            let workspace = Workspace::new(&yard.root).temp(&yard.temp).home(&yard.home);
+            let boundary = workspace.boundary_except(mode, std::slice::from_ref(&state)).unwrap();
+            let confinement = Confinement { boundary, ..confinement(&yard, mode) };
+            let script = "echo x > $OUT/state/new; mkdir $OUT/state/d && mv $OUT/state/new $OUT/state/d/x; \
+                          echo x > $OUT/new; echo x > $OUT/state/../other; mv $OUT/state $OUT/moved; rm -r $OUT/state; \
+                          echo x > src/new; echo x > .git/hooks/new";
+            let ran = confined_by(sandbox, &yard, &confinement, &sh(&format!("{script}; cat $OUT/state/d/x; true")));
+            let text = format!("{tier:?} {who} {mode}: {ran:?}");
+            assert!(!yard.outside.join("new").exists() && !yard.outside.join("other").exists(), "{text}");
+            assert!(state.is_dir() && !yard.outside.join("moved").exists(), "{text}");
+            assert_eq!(yard.root.join("src/new").exists(), mode == Mode::WorkspaceWrite, "{text}");
+            assert!(!yard.root.join(".git/hooks/new").exists(), "{text}");
+            let ran = confined_by(sandbox, &yard, &confinement, &sh("echo again > $OUT/state/again"));
+            assert_eq!(fs::read_to_string(state.join("again")).unwrap(), "again\n", "{ran:?}");
+            let (argv, said) =
+                (sh("true"), format!("sh: cannot create {}: Read-only file system", state.join("x").display()));
+            let command = sandbox::CommandLine { argv: &argv, cwd: &yard.root };
+            assert_eq!(sandbox.evidence(&command, &confinement, &said), None);
+        }
     }
 }

@@ -34,6 +34,16 @@ fn git() {
     works("git", script, "On branch other");
 }
 
+/// What git goes on with later is kept from file tools alone.
+#[test]
+fn rebase() {
+    let script = "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b GIT_EDITOR=true \
+                  && for n in 1 2 3; do git commit -q --allow-empty -m c$n; done \
+                  && GIT_SEQUENCE_EDITOR='sed -i 1s/pick/edit/' git rebase -q -i --keep-empty HEAD~2 && test -d .git/rebase-merge \
+                  && git rebase --continue && git log --oneline | wc -l && test ! -e .git/rebase-merge && echo rebased";
+    works("git", script, "rebased");
+}
+
 #[test]
 fn make() {
     works("make", "printf 'all:\\n\\t@echo made > out && cat out\\n' > Makefile && make -j4", "made");

@@ -145,7 +145,7 @@ impl Yard {
                 .boundary(Mode::WorkspaceWrite)
                 .protected()
                 .iter()
-                .filter(|it| it.extent == sandbox::Extent::Tree)
+                .filter(|it| it.extent != sandbox::Extent::Entry)
                 .map(|it| it.path.clone())
                 .collect(),
         };

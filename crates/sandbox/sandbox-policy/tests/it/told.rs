@@ -7,7 +7,11 @@ use crate::support::*;
 
 const TEXTS: [(Mode, &str); 3] = [
     (ReadOnly, "Sandbox mode: read-only (you can read files and write none)."),
-    (WorkspaceWrite, "Sandbox mode: workspace-write (you can write below the working directory and nowhere else)."),
+    (
+        WorkspaceWrite,
+        "Sandbox mode: workspace-write (you can write below the working directory and in the temporary \
+         directory ($TMPDIR in commands), and nowhere else).",
+    ),
     (DangerFullAccess, "Sandbox mode: danger-full-access (files are not confined)."),
 ];
 

@@ -8,8 +8,6 @@ const LOOK: &str = "ask once, as with `ps aux` or `top -b -n 1`";
 const AGAIN: &str = "run the command itself, and again when you want to know";
 const WITHOUT: &str = "run the command itself, without it";
 const THERE: &str = "say what to run there, as in `ssh -o BatchMode=yes HOST COMMAND`";
-const REBASE: &str =
-    "set GIT_SEQUENCE_EDITOR to a command that edits the list, or do it with `git reset` and `git commit`";
 const PATCH: &str = "name the files, or choose with `git apply --cached`";
 const PROGRAM: &str = "give it something to run: an expression, a file or a here document";
 const STATEMENT: &str = "give it the statement as an argument or in a here document";
@@ -33,7 +31,7 @@ const SSH_TAKES: &str = "BbcDEeFIiJLlmOopQRSWw";
 const GIT_TAKES: [&str; 5] = ["-C", "-c", "--git-dir", "--work-tree", "--namespace"];
 
 /// What of a command waits for a person, and what to do instead.
-pub(super) fn waits(command: &Simple, has_editor: bool) -> Option<(String, &'static str)> {
+pub(super) fn waits(command: &Simple) -> Option<(String, &'static str)> {
     let words = program(&command.words);
     let (first, args) = words.split_first()?;
     if first.is_expanded {
@@ -50,8 +48,7 @@ pub(super) fn waits(command: &Simple, has_editor: bool) -> Option<(String, &'sta
         "vi" | "vim" | "nvim" | "vimdiff" if !has(&["-es", "-Es", "-s", "--headless"]) => told(EDIT),
         "emacs" if !has(&["--batch", "-batch", "--script", "-script", "--daemon"]) => told(EDIT),
         "nano" | "pico" | "micro" | "hx" | "joe" | "mcedit" => told(EDIT),
-        "less" | "more" | "most" => told(PAGE),
-        "man" if pages(&command.words) => told(PAGE),
+        "most" => told(PAGE),
         "top" if !args.iter().any(|arg| is_short(arg) && arg.text.contains(['b', 'l'])) => told(LOOK),
         "htop" | "btop" => told(LOOK),
         "watch" => told(AGAIN),
@@ -64,7 +61,7 @@ pub(super) fn waits(command: &Simple, has_editor: bool) -> Option<(String, &'sta
             told(WITHOUT)
         }
         "ssh" if reads_nothing && ssh_waits(args) => told(THERE),
-        "git" if reads_nothing => git(args, has_editor),
+        "git" if reads_nothing => git(args),
         "ipython" | "irb" | "ghci" | "node" | "deno" if reads_nothing && args.is_empty() => told(PROGRAM),
         python if is_python(python) && reads_nothing && args.is_empty() => told(PROGRAM),
         "psql" | "mysql" | "mariadb" if reads_nothing && args.is_empty() => told(STATEMENT),
@@ -102,12 +99,6 @@ fn is_assignment(word: &Word) -> bool {
     !name.is_empty()
         && !name.starts_with(|c: char| c.is_ascii_digit())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-}
-
-/// Whether a pager other than the one that every command is given is asked for.
-fn pages(words: &[Word]) -> bool {
-    let pager = |word: &&Word| is_assignment(word) && ["PAGER=", "MANPAGER="].iter().any(|p| word.text.starts_with(p));
-    words.iter().find(pager).is_some_and(|word| !word.text.ends_with("=cat"))
 }
 
 fn is_short(arg: &Word) -> bool {
@@ -151,7 +142,9 @@ fn ssh_waits(args: &[Word]) -> bool {
     false
 }
 
-fn git(args: &[Word], has_editor: bool) -> Option<(String, &'static str)> {
+/// Without anybody to answer, these choose nothing and say that all went well. What opens an editor is not among them: that of
+/// every command takes what it is given as it is.
+fn git(args: &[Word]) -> Option<(String, &'static str)> {
     let mut rest = args;
     while let Some((option, behind)) = rest.split_first().filter(|(option, _)| option.text.starts_with('-')) {
         let takes_one = GIT_TAKES.contains(&&*option.text);
@@ -159,8 +152,7 @@ fn git(args: &[Word], has_editor: bool) -> Option<(String, &'static str)> {
     }
     let (command, args) = rest.split_first()?;
     let options: &[&str] = match &*command.text {
-        "rebase" => &["-i", "--interactive"],
-        "add" => &["-p", "-i", "--patch", "--interactive", "-e", "--edit"],
+        "add" => &["-p", "-i", "--patch", "--interactive"],
         "commit" => &["-p", "--patch", "--interactive"],
         "checkout" | "restore" | "reset" => &["-p", "--patch"],
         // Of what it only shows, `-p` is a form.
@@ -171,11 +163,7 @@ fn git(args: &[Word], has_editor: bool) -> Option<(String, &'static str)> {
         }
         _ => return None,
     };
-    let hint = if command.text == "rebase" { REBASE } else { PATCH };
-    if has_editor && command.text == "rebase" {
-        return None;
-    }
     let given = args.iter().take_while(|arg| arg.text != "--");
     let option = given.map(|arg| &*arg.text).find(|arg| options.contains(arg))?;
-    Some((format!("git {} {option}", command.text), hint))
+    Some((format!("git {} {option}", command.text), PATCH))
 }

@@ -3,6 +3,7 @@
 mod begins;
 mod confines;
 mod ends;
+mod nobody;
 mod sees;
 mod world;
 

@@ -114,6 +114,7 @@ impl World {
             env: Environment::inherited(),
             network: None,
             temporary: Temporary::Private,
+            scratch: None,
         }
     }
 

@@ -8,6 +8,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, WaitStatus, setpgid};
+use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
 use super::{LIFELINE, MAX_PLAN, MAX_REPORT, REPORTS};
 use crate::{Exit, Report, sys};
@@ -94,6 +95,14 @@ impl Control {
     pub fn report(&self, report: &Report) {
         let line = line(report);
         let _ = (&self.reports).write_all(line.as_bytes());
+    }
+
+    /// Lets go of the standard streams, which are the command's: whoever reads what it writes sees when it closes them.
+    pub fn let_go(&self) {
+        // Without it the end is there when the tree is gone.
+        if let Ok(nothing) = File::options().read(true).write(true).open("/dev/null") {
+            let _ = dup2_stdin(&nothing).and_then(|()| dup2_stdout(&nothing)).and_then(|()| dup2_stderr(&nothing));
+        }
     }
 
     /// Waits for a child, and takes the other children that end meanwhile off the process table.

@@ -96,6 +96,7 @@ impl Control {
         if !abandoned {
             let read = (&mut failure).take(2 * MAX_REPORT as u64).read_to_end(&mut said);
             if said.is_empty() && read.is_ok() {
+                self.let_go();
                 return Ok(child);
             }
         }

@@ -7,7 +7,7 @@
 mod control;
 mod execute;
 mod guard;
-mod tree;
+pub(crate) mod tree;
 
 use std::ffi::OsStr;
 

@@ -59,6 +59,20 @@ impl Control {
     }
 }
 
+/// Sends `SIGTERM` to everything below a process that is this one's child. The first process of a namespace is not impressed.
+pub(crate) fn ask_to_end(child: Pid) {
+    if parent_of(child) != Some(getpid()) {
+        return;
+    }
+    let (mut seen, mut parents) = (HashSet::new(), vec![child]);
+    while let Some(parent) = parents.pop() {
+        for below in children(parent).into_iter().filter(|below| seen.insert(*below)) {
+            parents.push(below);
+            let _ = signal(below, parent, Signal::TERM);
+        }
+    }
+}
+
 /// Takes children that have ended off the process table.
 fn no_child_left() -> bool {
     loop {

@@ -5,11 +5,13 @@ use std::process::Command;
 use std::time::Duration;
 
 use context::Scope;
+use rustix::fs::{Mode, OFlags, open};
 use rustix::process::{Pid, Signal, kill_process};
 use subprocess::helper::{GUARD, MAX_PLAN};
-use subprocess::{How, Process, Spawn};
+use subprocess::{How, Limits, Process, Spawn, run};
+use tokio_util::sync::CancellationToken;
 
-use crate::support::{Mark, finish, helper, marked, ready, sh, within};
+use crate::support::{DEADLINE, Mark, finish, helper, limits, marked, ready, sh, within};
 
 /// A shell in the place of a helper: 3 is its lifeline, 4 the way back.
 fn helper_that(script: &str) -> Spawn {
@@ -77,12 +79,46 @@ async fn a_stranger_that_holds_the_pipes_holds_up_nothing() {
 
 #[tokio::test]
 async fn a_stranger_that_goes_on_writing_is_not_read_for_ever() {
-    let script = r#"setsid yes & echo $! >&2; echo '{"report":"ended","code":0}' >&4"#;
-    let finished = finish(helper_that(script)).await;
-    let stranger = finished.output.text.lines().find_map(|line| line.parse().ok()).unwrap();
-    // One that is not read any more is told so by the pipe.
-    let _ = kill_process(Pid::from_raw(stranger).unwrap(), Signal::KILL);
-    assert_eq!(finished.how, How::Exited(0));
+    let scope = Scope::root("test");
+    let script = r#"setsid sleep 1000 & echo $!; echo '{"report":"ended","code":0}' >&4"#;
+    let mut process = Process::spawn(&scope, helper_that(script)).unwrap();
+    let said = String::from_utf8(within(process.output()).await.unwrap()).unwrap();
+    let stranger = Pid::from_raw(said.trim().parse().unwrap()).unwrap();
+    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let pipe = open(format!("/proc/{stranger}/fd/1"), flags, Mode::empty()).unwrap();
+    let to_its_end = async {
+        loop {
+            // There is always something to read, however late the reader comes.
+            while rustix::io::write(&pipe, &[b'y'; 4096]).is_ok() {}
+            if process.output().await.is_none() {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    within(to_its_end).await;
+    kill_process(stranger, Signal::KILL).expect("it holds the pipe still");
+    assert_eq!(within(process.wait()).await.how, How::Exited(0));
+    within(scope.close()).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_had_ended_by_itself_was_not_stopped() {
+    let script = r#"echo '{"report":"ended","code":0}' >&4; echo ended; exec cat <&3"#;
+    let scope = Scope::root("test");
+    for times_out in [true, false] {
+        let cancelled = CancellationToken::new();
+        let timeout = if times_out { Duration::from_millis(300) } else { DEADLINE };
+        let process = Process::spawn(&scope, helper_that(script)).unwrap();
+        let each = |_: &str| {
+            if !times_out {
+                cancelled.cancel()
+            }
+        };
+        let finished = within(run(process, &Limits { timeout, ..limits() }, &cancelled, each)).await;
+        assert_eq!((finished.how, finished.timed_out, finished.cancelled), (How::Exited(0), false, false));
+    }
+    within(scope.close()).await.unwrap();
 }
 
 // D-64

@@ -22,6 +22,14 @@ pub(crate) fn start(what: &str, args: &[&str]) -> Command {
     command
 }
 
+/// The same from a parent that ignores signals, as `nohup` does.
+pub(crate) fn deaf(command: &Command) -> Command {
+    let mut deaf = Command::new("sh");
+    deaf.args(["-c", "trap '' HUP INT QUIT USR1 PIPE TERM; exec \"$@\"", "sh"]).arg(command.get_program());
+    deaf.args(command.get_args()).stdin(Stdio::null()).stdout(Stdio::piped());
+    deaf
+}
+
 /// What such a harness says to its end.
 pub(crate) fn says(mut command: Command) -> String {
     let child: Child = command.spawn().unwrap();

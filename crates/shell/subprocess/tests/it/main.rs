@@ -7,6 +7,7 @@ mod harness;
 mod kills;
 mod limits;
 mod passes;
+mod pipes;
 mod support;
 
 /// This executable is its own helper, and the harness that some tests kill.

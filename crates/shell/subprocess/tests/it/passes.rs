@@ -74,6 +74,16 @@ async fn a_command_has_a_session_of_its_own_and_every_signal() {
     assert_eq!((offset, blocked, ignored & !(0b11 << 31)), (0, 0, 0), "{said}");
 }
 
+#[test]
+fn what_the_harness_ignores_a_command_does_not() {
+    let masks = "grep SigIgn /proc/self/status | cut -f 2";
+    let harness = harness::start("script", &[masks]);
+    let said = harness::says(harness::deaf(&harness));
+    let ignored = u64::from_str_radix(said.trim(), 16).unwrap();
+    // Two are the C library's own, and nobody may set them.
+    assert_eq!(ignored & !(0b11 << 31), 0, "{said}");
+}
+
 #[tokio::test]
 async fn a_command_runs_where_it_is_told_to() {
     let dir = tempfile::tempdir().unwrap();

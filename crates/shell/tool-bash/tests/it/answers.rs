@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use sandbox::{Enforcement, Mode};
+use scratch::Scratch;
 use serde_json::{Value, json};
 use tool_bash::Config;
 use tools::{OUTPUT_LIMIT, ToolProgress};
@@ -137,15 +138,26 @@ async fn the_agents_end_is_the_commands() {
 }
 
 #[tokio::test]
-async fn what_is_named_is_passed_and_nothing_else() {
-    let name = "CARGO_MANIFEST_DIR";
-    for (env, want) in [
-        (vec![], "[ok] exit status 0\nunset"),
-        (vec![name.into()], concat!("[ok] exit status 0\n", env!("CARGO_MANIFEST_DIR"))),
-    ] {
-        let provider = Fake::Holds(Enforcement::Full);
-        let stage = Stage::with(Mode::ReadOnly, Some(provider), Config { env, ..Config::default() }).await;
-        assert_eq!(stage.said(&stage.bash(&format!("echo ${{{name}-unset}}")).await), want);
-        stage.close().await;
-    }
+async fn nothing_of_the_harness_is_passed_that_is_not_on_the_list() {
+    let stage = Stage::new(Mode::ReadOnly).await;
+    assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some(), "it is there to be passed");
+    assert_eq!(stage.said(&stage.bash("echo ${CARGO_MANIFEST_DIR-unset}").await), "[ok] exit status 0\nunset");
+    stage.close().await;
+}
+
+#[tokio::test]
+async fn an_agent_has_one_directory_for_all_that_is_temporary() {
+    let stage = Stage::new(Mode::WorkspaceWrite).await;
+    let scratch = stage.agent.ctx().get::<Scratch>().unwrap();
+    let seen = stage.bash("echo $TMPDIR").await.to_text();
+    assert_eq!(seen, format!("exit status 0\n{}", scratch.tmp().display()));
+    let spilled = meta(&stage.bash("seq 1 100000").await)["spilled"].as_str().unwrap().to_owned();
+    assert_eq!(std::path::Path::new(&spilled).parent(), Some(&*scratch.output()));
+    let into = format!("echo forged > {spilled}");
+    let denied = stage.bash(&into).await;
+    assert_eq!(denied.error.as_deref(), Some(tools::code::SANDBOX_DENIED), "no command writes what another said");
+    let denied = stage.call("write", json!({"path": spilled, "content": "forged"})).await;
+    assert_eq!(denied.error.as_deref(), Some(tools::code::SANDBOX_DENIED), "and no file tool");
+    stage.close().await;
+    assert!(!scratch.path().exists());
 }

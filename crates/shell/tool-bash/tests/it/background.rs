@@ -5,6 +5,8 @@ use std::path::Path;
 use jobs::{JobBegan, Jobs};
 use sandbox::Mode;
 use serde_json::json;
+use session::{ToolErrorCode, ToolReturned};
+use subagent::denials_in;
 use tool_bash::Config;
 use tools::ToolOutput;
 use user_approval::Answer;
@@ -45,6 +47,34 @@ async fn one_that_ends_is_told_with_what_it_said() {
     let text = read(&stage, "job-2").await;
     assert!(text.ends_with("sandbox denied: write /no-such/place (mode workspace-write)\nexit status 1"), "{text}");
     stage.close().await;
+}
+
+// D-32: a denial behind a call counts as one of a call does, and once.
+#[tokio::test]
+async fn one_that_is_denied_something_says_so_as_a_call_does() {
+    let stage = Stage::new(Mode::WorkspaceWrite).await;
+    let asked = json!({"job": "job-1", "wait_ms": 60_000});
+    behind(&stage, "echo x > /no-such/place").await;
+    let first = stage.call("job_output", asked.clone()).await;
+    let again = stage.call("job_output", asked).await;
+    let now = stage.bash("echo x > /no-such/place").await;
+    assert_eq!((&first.error, meta(&first)), (&now.error, meta(&now)));
+    let line = |output: &ToolOutput| output.to_text().lines().next().unwrap().to_owned();
+    assert_eq!(line(&first), line(&now));
+    assert!(first.to_text().ends_with(&again.to_text()) && again.meta.is_none() && !again.is_error());
+    for answer in [first, again, now] {
+        stage.agent.session().append(returned(answer)).unwrap();
+    }
+    let denials = denials_in(&stage.agent.session().snapshot(), 0);
+    assert_eq!((denials.total, denials.list.len()), (2, 2));
+    stage.close().await;
+}
+
+/// As a log has it.
+fn returned(ToolOutput { content, error, meta, .. }: ToolOutput) -> ToolReturned {
+    let is_error = error.is_some();
+    let error = error.map(|code| ToolErrorCode { code });
+    ToolReturned { turn: 1, step: 1, call_id: "call".into(), content, is_error, error, meta }
 }
 
 /// Starts one that says its id and goes on.

@@ -21,6 +21,12 @@ async fn refusals_read_like_this() {
         json!({"command": "touch ran", "cwd": home}),
         json!({"command": "touch ran", "timeout_ms": 0}),
         json!({"command": "touch ran", "timeout_ms": 600_001}),
+        json!({"command": "touch ran", "timeout_ms": "5000"}),
+        json!({"command": "touch ran", "timeout_ms": -1}),
+        json!({"command": "touch ran", "timeout_ms": 1.5}),
+        json!({"command": "touch ran", "timeout_ms": 1e300}),
+        json!({"command": "touch ran", "timeout_ms": u64::MAX}),
+        json!({"command": "touch ran", "timeout_ms": [1, {"a": "x".repeat(1000)}]}),
         json!({"command": "touch ran", "timeout": 1}),
     ] {
         let output = stage.call("bash", arguments).await;
@@ -69,6 +75,18 @@ async fn a_sandbox_that_does_not_start_is_neither_a_failure_nor_a_denial() {
     let said = stage.said(&output);
     assert!(said.starts_with("[failed] the sandbox could not be started, so the command was not run: "), "{said}");
     assert!(output.meta.is_none() && !stage.at("ws/ran").exists());
+    stage.close().await;
+}
+
+#[tokio::test]
+async fn without_jobs_there_is_no_background() {
+    let stage = Stage::without_jobs(Mode::WorkspaceWrite).await;
+    let asked = |in_background: bool| json!({"command": "echo > ran", "run_in_background": in_background});
+    let refused = stage.said(&stage.call("bash", asked(true)).await);
+    let want = "[invalid-arguments] `run_in_background` is no argument here, since there are no jobs: leave it out";
+    assert_eq!(refused, want);
+    assert!(!stage.at("ws/ran").exists());
+    assert!(!stage.call("bash", asked(false)).await.is_error() && stage.at("ws/ran").exists());
     stage.close().await;
 }
 

@@ -49,6 +49,20 @@ impl Stage {
     }
 
     pub(crate) async fn with(mode: Mode, provider: Option<Fake>, config: Config) -> Self {
+        let jobs = |plugins: Plugins| plugins.with(JobsPlugin, jobs::Config::default()).with(JobTools, ());
+        Self::composed(mode, provider, config, jobs).await
+    }
+
+    pub(crate) async fn without_jobs(mode: Mode) -> Self {
+        Self::composed(mode, Some(Fake::Holds(Enforcement::Full)), Config::default(), |plugins| plugins).await
+    }
+
+    async fn composed(
+        mode: Mode,
+        provider: Option<Fake>,
+        config: Config,
+        jobs: impl FnOnce(Plugins) -> Plugins,
+    ) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let top = dir.path().canonicalize().unwrap();
         std::fs::create_dir_all(top.join("ws/sub")).unwrap();
@@ -59,16 +73,14 @@ impl Stage {
             app.provide::<dyn SandboxProvider>(Arc::new(provider)).unwrap();
         }
         let fences = fs_sandbox::Config { private: vec![top.join("home")], protected: Vec::new(), tmp: Tmp::Private };
-        let plugins = Plugins::new()
+        let plugins = jobs(Plugins::new())
             .with(SessionsPlugin, ())
             .with(AgentsPlugin, ())
             .with(sandbox_policy::SandboxPolicyPlugin, sandbox_policy::Config { default: Mode::ReadOnly })
             .with(UserApprovalPlugin, user_approval::Config { default: Policy::Ask })
-            .with(JobsPlugin, jobs::Config::default())
             .with(FsSandboxPlugin, fences)
             .with(FsTools, tool_fs::Config { escalation: config.escalation })
-            .with(BashTool, config)
-            .with(JobTools, ());
+            .with(BashTool, config);
         plugins.start(&app).await.unwrap();
         let session = app.get::<Sessions>().unwrap().create(top.join("ws").to_str().unwrap());
         session.append(ModeSet::by_user(mode)).unwrap();

@@ -11,7 +11,7 @@ use super::readers::{
     readers_are_not_in_the_way, unknown_events_can_be_read_and_not_continued,
 };
 use super::{Check, Place};
-use crate::{Busy, CreateError, OpenError, Repair};
+use crate::{Busy, CreateError, OpenError, RemoveError, Repair};
 
 macro_rules! checks {
     ($($check:ident),* $(,)?) => {
@@ -43,6 +43,7 @@ checks![
     a_child_comes_with_its_stamps,
     a_child_without_events_of_its_own_is_refused,
     a_released_session_takes_no_flush,
+    a_session_is_removed_when_nobody_writes_it,
 ];
 
 // D-11
@@ -285,4 +286,28 @@ async fn a_released_session_takes_no_flush(place: Arc<dyn Place>) {
     opened.session.release().await.expect("it can be written");
     let read = store.read(&sessions.vocabulary(), session.id()).await.expect("it was flushed");
     assert_eq!(read.decoded.log().len(), 2);
+}
+
+async fn a_session_is_removed_when_nobody_writes_it(place: Arc<dyn Place>) {
+    let (store, sessions) = (place.store(), Sessions::new());
+    let (session, other) = (begin(&store, &sessions).await, begin(&store, &sessions).await);
+    let (id, kept) = (session.id(), other.id());
+    assert!(
+        matches!(store.remove(id).await, Err(RemoveError::NotFound(_) | RemoveError::Busy(_))),
+        "nothing is flushed"
+    );
+    for session in [&session, &other] {
+        whole_turn(session, 1);
+        session.flush().await.expect("nothing fails");
+    }
+    assert!(matches!(store.remove(id).await, Err(RemoveError::Busy(Busy { id: busy, .. })) if busy == id));
+    session.flush().await.expect("it is still written");
+    session.release().await.expect("nothing fails");
+    store.remove(id).await.expect("nobody writes it");
+    assert!(matches!(store.remove(id).await, Err(RemoveError::NotFound(_))), "once");
+    let rows = store.list(&sessions.vocabulary()).await.expect("it can be listed");
+    assert_eq!(rows.iter().map(|row| row.id).collect::<Vec<_>>(), [kept]);
+    other.release().await.expect("nothing fails");
+    store.remove(kept).await.expect("nobody writes it");
+    is_absent(&place, &sessions, id).await;
 }

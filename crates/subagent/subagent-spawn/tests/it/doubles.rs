@@ -9,7 +9,7 @@ use context::{Boxed, Ctx};
 use llm::{Chunk, LlmAdapter, Reply, Role, ToolSchema};
 use session::{Backing, FlushError, Session, SessionId, Sessions, Snapshot, Vocabulary};
 use session_store::{
-    CreateError, ListError, NotFound, OpenError, Opened, ReadError, Reading, Row, SessionStore, Summary,
+    CreateError, ListError, NotFound, OpenError, Opened, ReadError, RemoveError, Reading, Row, SessionStore, Summary,
 };
 use tokio::sync::watch;
 use tools::{Call, Concurrency, Tool, ToolOutput};
@@ -233,6 +233,10 @@ impl SessionStore for Tape {
 
     async fn list(&self, _: &Arc<Vocabulary>) -> Result<Vec<Row>, ListError> {
         Ok(Vec::new())
+    }
+
+    async fn remove(&self, _: SessionId) -> Result<(), RemoveError> {
+        unreachable!("nobody here removes anything")
     }
 
     fn place(&self, id: SessionId) -> String {

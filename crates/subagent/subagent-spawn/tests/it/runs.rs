@@ -26,7 +26,7 @@ async fn a_start_and_its_end_are_told_once_each_with_what_they_belong_to() {
         let news = Arc::new(Mutex::new(Vec::new()));
         let (one, other) = (news.clone(), news.clone());
         let _deaf = world.app.realm().on(|_: &ChildStarted| panic!("on purpose"));
-        let _started = world.app.realm().on(move |ChildStarted { run, provider, label, parent, child }| {
+        let _started = world.app.realm().on(move |ChildStarted { run, provider, label, parent, child, .. }| {
             let label = label.as_deref().unwrap_or("-");
             one.lock().unwrap().push((format!("start {run} {provider} {label}"), *parent, *child));
         });

@@ -36,7 +36,10 @@ async fn a_child_is_told_once_that_its_scope_is_fixed_and_shares_the_system_prom
         };
         let (narrow, wide) = (
             told("read-only (you can read files and write none)"),
-            told("workspace-write (you can write below the working directory and nowhere else)"),
+            told(
+                "workspace-write (you can write below the working directory and in the temporary \
+             directory ($TMPDIR in commands), and nowhere else)",
+            ),
         );
         assert_eq!(facts(&child.session().snapshot()), [narrow.as_str()], "once in three steps");
         switch(&child, Mode::WorkspaceWrite);

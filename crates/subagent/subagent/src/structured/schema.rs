@@ -21,6 +21,9 @@ const RESULT_DEPTH_LIMIT: usize = 64;
 /// the values of the result times what the schema's choices hold.
 const EXPLAINED_LIMIT: usize = 200_000;
 
+/// How much is told of a mistake, in characters each: where it is, and what.
+const TOLD_LIMIT: usize = 300;
+
 /// The keywords that are understood. What is not among them would be shown to the model and not be enforced, or would
 /// lead out of the schema.
 const KEYWORDS: [&str; 22] = [
@@ -119,9 +122,9 @@ impl OutputSchema {
             return Some("it is not what the schema says; it is too large to say where".to_owned());
         }
         let error = validator.validate(value).err()?;
-        let at = error.instance_path().to_string();
-        let what: String = error.to_string().chars().take(300).collect();
-        Some(format!("{}: {}", if at.is_empty() { "the result" } else { &at }, one_line(&what)))
+        let short = |text: String| one_line(&text.chars().take(TOLD_LIMIT).collect::<String>()).to_string();
+        let (at, what) = (short(error.instance_path().to_string()), short(error.to_string()));
+        Some(format!("{}: {what}", if at.is_empty() { "the result" } else { &at }))
     }
 }
 
@@ -298,19 +301,34 @@ mod tests {
     /// Every item is a mistake under every alternative, and an error for each would fill the memory.
     // D-30
     #[test]
-    fn a_mistake_is_told_in_little_time_and_room() {
+    fn a_mistake_is_told_in_little_room_and_not_at_all_where_it_takes_too_much() {
         let alternatives: Vec<Value> = (1..2_000).map(|n| json!({ "items": { "const": n } })).collect();
         let schema = json!({ "type": "object", "properties": { "a": { "anyOf": alternatives }, "b": false } });
         let schema = OutputSchema::new(schema).unwrap();
-        let begun = std::time::Instant::now();
-        let many = json!({ "a": vec![0; NODE_LIMIT - 2] });
-        told(&schema, &many, Some("it is not what the schema says; it is too large to say where"));
-        assert!(begun.elapsed() < std::time::Duration::from_secs(2), "{:?}", begun.elapsed());
+        let of = |nodes: usize| json!({ "a": vec![0; nodes - 2] });
+        let (many, not_told) = (of(NODE_LIMIT), "it is not what the schema says; it is too large to say where");
+        told(&schema, &many, Some(not_told));
+        let most = EXPLAINED_LIMIT / schema.0.choices;
+        told(&schema, &of(most + 1), Some(not_told));
+        let explained = schema.mistake(&of(most)).unwrap();
+        assert!(explained.starts_with("/a: [0,0,0") && explained.len() < 2 * TOLD_LIMIT, "{explained}");
         let few = schema.mistake(&json!({ "a": [0, 0] })).unwrap();
         assert!(few.starts_with("/a: [0,0] is not valid under any of"), "{few}");
         let ones = OutputSchema::new(json!({ "type": "object", "properties": { "a": { "items": { "const": 1 } } } }));
         let first = ones.unwrap().mistake(&many).unwrap();
         assert_eq!(first, "/a/0: 1 was expected", "without a choice the first is enough");
+    }
+
+    // D-30
+    #[test]
+    fn a_long_name_makes_no_long_mistake_and_no_second_line() {
+        let numbers = json!({ "type": "object", "additionalProperties": { "type": "integer" } });
+        let long = format!("a\n{}", "x".repeat(100_000));
+        let mistake = OutputSchema::new(numbers).unwrap().mistake(&json!({ long: "no" })).unwrap();
+        assert!(
+            mistake.starts_with(r"/a\nxxx") && mistake.len() < 2 * TOLD_LIMIT && !mistake.contains('\n'),
+            "{mistake}"
+        );
     }
 
     // D-30

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use context::Boxed;
 use session::{Backing, FlushError, Session, SessionId, Sessions, Snapshot, Vocabulary};
 use session_store::{
-    CreateError, ListError, NotFound, OpenError, Opened, ReadError, Reading, Row, SessionStore, Summary,
+    CreateError, ListError, NotFound, OpenError, Opened, ReadError, Reading, RemoveError, Row, SessionStore, Summary,
 };
 
 /// How often a store of this kind is polled before it has done what it was asked.
@@ -98,6 +98,10 @@ impl SessionStore for Ledger {
     }
 
     async fn open(&self, _: &Arc<Sessions>, id: SessionId) -> Result<Opened, OpenError> {
+        Err(NotFound { id, place: self.place(id) }.into())
+    }
+
+    async fn remove(&self, id: SessionId) -> Result<(), RemoveError> {
         Err(NotFound { id, place: self.place(id) }.into())
     }
 

@@ -160,7 +160,7 @@ impl World {
         let scope = parent.ctx().child_in("run", self.app.realm().clone()).expect("the parent is live");
         let delegation = Delegation::capture(parent.session()).expect("no contributor panics");
         let (ctx, provider) = (Ctx::clone(&scope), self.name().into());
-        (scope, Start { ctx, provider, parent: parent.clone(), delegation, request })
+        (scope, Start { ctx, run: RunId(0), provider, parent: parent.clone(), delegation, request })
     }
 
     /// Fails where nothing happens.

@@ -277,7 +277,7 @@ async fn a_child_ends_with_its_parent_and_nothing_pretends_otherwise() {
         let house = stage.agent.session().house().clone();
         let session = store.open(&house, stage.agent.id()).await.unwrap().session;
         assert_eq!(session.pending_len(), 0);
-        let spec = agent::Spec::new(session, stage.agent.profile().clone());
+        let spec = agent::Spec::new(session, agent::Profile::clone(&stage.agent.profile()));
         let again = stage.app.get::<agent::Agents>().unwrap().create(&stage.app, spec).await.unwrap();
         assert!(stage.jobs().list(&again).is_empty() && again.is_idle());
         again.dispose().await.unwrap();
@@ -300,7 +300,7 @@ async fn a_notice_that_nobody_read_yet_is_read_after_a_restart() {
         let store = stage.app.get::<dyn session_store::SessionStore>().unwrap();
         let house = stage.agent.session().house().clone();
         let session = store.open(&house, stage.agent.id()).await.unwrap().session;
-        let spec = agent::Spec::new(session, stage.agent.profile().clone());
+        let spec = agent::Spec::new(session, agent::Profile::clone(&stage.agent.profile()));
         let again = stage.app.get::<agent::Agents>().unwrap().create(&stage.app, spec).await.unwrap();
         gate.open();
         again.when_idle().await;

@@ -3,14 +3,17 @@
 use std::sync::Arc;
 
 use agent::{AgentRef, Agents, Inbox};
+use context::Scope;
 use jobs::JobState;
+use llm::LlmAdapter;
 use serde_json::json;
+use session::TurnEnd;
 use subagent::{BackgroundReport, DelegationReport, OutputSchema, StopReason, denials_in};
 use tool_subagent::Config;
 
 use crate::background::{gated, settled};
-use crate::doubles::Gate;
-use crate::stage::{Stage, within};
+use crate::doubles::{Gate, Late};
+use crate::stage::{Stage, named, within};
 
 /// What children in the background left in the agent's log.
 fn reports(stage: &Stage) -> Vec<DelegationReport> {
@@ -114,6 +117,81 @@ async fn a_child_is_done_when_its_background_is() {
         ");
         assert_eq!(stage.file("b.txt").as_deref(), Some("x"));
         assert!(stage.is_alone() && stage.children().len() == 2);
+        stage.app.close().await.unwrap();
+    })
+    .await;
+}
+
+// D-23, D-24
+#[tokio::test]
+async fn what_ended_while_a_child_spoke_is_part_of_its_task() {
+    within(async {
+        let gate = Gate::new();
+        let late = Config { model: Some("late/script".parse().unwrap()), ..Config::new("late", "spawn") };
+        let first = |app: &Scope| named::<dyn LlmAdapter>(app, "late", Arc::new(Late(gate.clone())));
+        let stage = Stage::with_tools([late], first).await;
+        let script = "spawn A via late { spawn B in background { say B did it }; say B does it }";
+        let receipt = stage.agent.followup(script).unwrap();
+        gate.arrived(1).await;
+        stage.jobs().settled(&child(&stage)).await;
+        gate.open();
+        receipt.outcome().await;
+        insta::assert_snapshot!(stage.shown(&stage.results()[0]), @r"
+        [ok] noted
+          job-1 (subagent: B) completed:
+          B did it
+        ");
+        assert!(stage.is_alone());
+        stage.app.close().await.unwrap();
+    })
+    .await;
+}
+
+// D-23, D-24
+#[tokio::test]
+async fn what_a_child_is_told_while_its_turn_is_made_durable_is_part_of_its_task() {
+    within(async {
+        let (stage, gate) = gated().await;
+        let receipt = stage.agent.followup("spawn A { call gate; say one }").unwrap();
+        gate.arrived(1).await;
+        let (child, ended) = (child(&stage), Arc::new(tokio::sync::Notify::new()));
+        let ends = ended.clone();
+        let _watching = child.session().observe(0, move |event| {
+            if event.get::<TurnEnd>().is_some() {
+                ends.notify_one();
+            }
+        });
+        gate.open();
+        ended.notified().await;
+        assert!(!child.is_idle(), "its disk is slower than we are");
+        child.followup("say two").unwrap();
+        receipt.outcome().await;
+        assert_eq!(stage.shown(&stage.results()[0]), "[ok] two");
+        assert!(stage.is_alone());
+        stage.app.close().await.unwrap();
+    })
+    .await;
+}
+
+// D-23, D-30
+#[tokio::test]
+async fn a_child_with_no_result_yet_waits_for_its_background() {
+    within(async {
+        let (stage, gate) = counting().await;
+        let b = "spawn B in background { call gate; write b.txt x; say B did it }";
+        let receipt = stage.agent.followup(format!("spawn A via count {{ {b}; say B does it }}")).unwrap();
+        gate.arrived(1).await;
+        child(&stage).when_idle().await;
+        gate.open();
+        receipt.outcome().await;
+        insta::assert_snapshot!(stage.shown(&stage.results()[0]), @r"
+        [failed] the child failed: the child finished without handing its result in with `submit_result`. Its last message:
+        noted
+          job-1 (subagent: B) completed:
+          B did it
+        ");
+        assert_eq!(stage.file("b.txt").as_deref(), Some("x"));
+        assert!(stage.is_alone());
         stage.app.close().await.unwrap();
     })
     .await;

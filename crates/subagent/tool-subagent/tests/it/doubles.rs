@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use context::Scope;
+use futures_util::FutureExt as _;
 use llm::{Chunk, Content, Finish, LlmAdapter, Reply, Role, ToolCall, ToolSchema};
 use subagent::{RunResult, Start, StartError, Started, SubagentProvider};
 use tokio::sync::{oneshot, watch};
@@ -72,6 +73,24 @@ impl LlmAdapter for Stubborn {
             _ => Chunk::ToolCall(ToolCall { call_id: "1".into(), name: self.0.into(), arguments: self.1.into() }),
         };
         llm::replied([chunk, Chunk::End(Finish::Stop)])
+    }
+}
+
+/// The model `offline/script`, whose words behind a call's answer come when the gate is opened.
+pub(crate) struct Late(pub(crate) Arc<Gate>);
+
+impl LlmAdapter for Late {
+    fn reply(&self, request: llm::Request) -> Reply {
+        let gate = self.0.clone();
+        let answered = request.messages.iter().last().is_some_and(|last| last.role == Role::Tool);
+        let reply = async move {
+            if answered {
+                gate.arrived.send_modify(|arrived| *arrived += 1);
+                gate.open.subscribe().wait_for(|open| *open).await.unwrap();
+            }
+            llm_script::Script.reply(request)
+        };
+        Box::pin(reply.flatten_stream())
     }
 }
 

@@ -106,7 +106,8 @@ impl Scenario {
 
     /// Runs every step in a world of its own, and tells what came of it.
     pub(super) fn play(&self) -> String {
-        let world = World::new();
+        // Where commands see what is around the workspace.
+        let world = World::beside_tmp();
         world.config(&self.config);
         for (path, text) in &self.files {
             world.write(&format!("area/{path}"), text);

@@ -159,7 +159,8 @@ impl Broken {
         if flushes {
             start.delegation.parent_session().flush().await.map_err(StartError::ParentLog)?;
         }
-        let (session, profile) = (Session::delegated(start.delegation, Seed::Fresh), start.parent.profile().clone());
+        let (session, profile) =
+            (Session::delegated(start.delegation, Seed::Fresh), Profile::clone(&start.parent.profile()));
         let route = start.request.model.unwrap_or(profile.route);
         let prompt = Some(Input::prompt(&*start.request.prompt));
         let spec = Spec { prompt, ..Spec::new(session, Profile { route, ..profile }) };

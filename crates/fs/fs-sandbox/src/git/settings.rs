@@ -1,0 +1,175 @@
+//! The settings in a configuration file of git's that name a place.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Setting {
+    /// `core.hooksPath`.
+    Hooks(PathBuf),
+    /// `include.path`, or `includeIf.*.path`.
+    Include(PathBuf),
+    /// `core.worktree`.
+    Top(PathBuf),
+}
+
+/// The settings in a configuration file's text that name a place, as they are written there. A condition counts as met.
+/// Those that begin with `%`, which stands for where git is installed, are left out.
+pub(super) fn settings(text: &[u8]) -> Vec<Setting> {
+    let mut text = Text(text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text));
+    let (mut section, mut all) = (Vec::new(), Vec::new());
+    while let Some(first) = text.0.first() {
+        match first {
+            b'[' => section = text.section(),
+            first if first.is_ascii_whitespace() => text.0 = &text.0[1..],
+            // A comment has no key, and so no value.
+            _ => {
+                let key = text.word(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+                let Some(value) = text.value() else { continue };
+                let setting = match (&section[..], &key[..]) {
+                    (b"core", b"hookspath") => Setting::Hooks,
+                    (b"core", b"worktree") => Setting::Top,
+                    (b"include" | b"includeif", b"path") => Setting::Include,
+                    _ => continue,
+                };
+                let path = value.strip_prefix(b":(optional)").unwrap_or(&value);
+                if !matches!(path.first(), None | Some(b'%')) && !path.contains(&0) {
+                    all.push(setting(PathBuf::from(OsString::from_vec(path.to_vec()))));
+                }
+            }
+        }
+    }
+    all
+}
+
+/// What is left of a text.
+struct Text<'a>(&'a [u8]);
+
+impl Text<'_> {
+    fn next(&mut self) -> Option<u8> {
+        let (first, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(*first)
+    }
+
+    fn skip_line(&mut self) {
+        while !matches!(self.next(), None | Some(b'\n')) {}
+    }
+
+    /// In lower case.
+    fn word(&mut self, belongs: impl Fn(u8) -> bool) -> Vec<u8> {
+        let end = self.0.iter().position(|byte| !belongs(*byte)).unwrap_or(self.0.len());
+        let (word, rest) = self.0.split_at(end);
+        self.0 = rest;
+        word.to_ascii_lowercase()
+    }
+
+    /// The name of a section, without that of its subsection.
+    fn section(&mut self) -> Vec<u8> {
+        self.next();
+        let _blank = self.word(|byte| matches!(byte, b' ' | b'\t'));
+        let name = self.word(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        let mut quoted = false;
+        while let Some(byte) = self.next() {
+            match byte {
+                b'\n' => break,
+                b']' if !quoted => break,
+                b'"' => quoted = !quoted,
+                b'\\' if quoted => drop(self.next()),
+                _ => {}
+            }
+        }
+        name
+    }
+
+    /// The value after a key, up to the end of its line. None where there is none.
+    fn value(&mut self) -> Option<Vec<u8>> {
+        let _blank = self.word(|byte| matches!(byte, b' ' | b'\t'));
+        if self.0.first() != Some(&b'=') {
+            self.skip_line();
+            return None;
+        }
+        self.next();
+        let _blank = self.word(|byte| matches!(byte, b' ' | b'\t'));
+        let (mut value, mut kept, mut quoted) = (Vec::new(), 0, false);
+        while let Some(byte) = self.next() {
+            match byte {
+                b'\n' => break,
+                b'"' => quoted = !quoted,
+                b'#' | b';' if !quoted => {
+                    self.skip_line();
+                    break;
+                }
+                b'\\' => match self.next() {
+                    None | Some(b'\n') => {}
+                    Some(b'\r') if self.0.first() == Some(&b'\n') => drop(self.next()),
+                    Some(byte) => {
+                        value.push(match byte {
+                            b'n' => b'\n',
+                            b't' => b'\t',
+                            b'b' => 8,
+                            byte => byte,
+                        });
+                        kept = value.len();
+                    }
+                },
+                byte => {
+                    value.push(byte);
+                    if quoted || !byte.is_ascii_whitespace() {
+                        kept = value.len();
+                    }
+                }
+            }
+        }
+        value.truncate(kept);
+        Some(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn settings_are_read_as_git_writes_them_and_people_do() {
+        let hooks = |path: &str| vec![Setting::Hooks(path.into())];
+        let include = |path: &str| vec![Setting::Include(path.into())];
+        for (text, want) in [
+            ("[core]\n\thooksPath = .githooks\n", hooks(".githooks")),
+            ("\u{feff}[CORE] HOOKSPATH=a # why\r\n", hooks("a")),
+            ("[core]\n; hooksPath = no\n hookspath = \"a b \" ; c\n", hooks("a b ")),
+            ("[core]\n\tbare\n\thooksPath = a \\\n b", hooks("a  b")),
+            ("[core]\nhooksPath = a\\\\b\\\"c\n", hooks("a\\b\"c")),
+            ("[core]\n?!\n[x \"]\"]\n[core]\nhooksPath = a\r\n", hooks("a")),
+            ("[include]\npath = ../inc\n", include("../inc")),
+            ("[includeIf \"gitdir:~/w/\"]\n\tpath = inc", include("inc")),
+            ("[includeIf.onbranch]\npath = :(optional)inc", include("inc")),
+            (
+                "[include]\npath = %(prefix)/inc\n[remote \"core\"]\nhooksPath = a\n[core]\npath = b\nhooksPath\nhooksPath =\n",
+                vec![],
+            ),
+            ("[core\nhooksPath = a", hooks("a")),
+            ("[include]\npath = ~/inc\n", include("~/inc")),
+            ("[core]\nworktree = ../../sub\n", vec![Setting::Top("../../sub".into())]),
+            ("[includeIf \"gitdir:/a]b/\"] path = inc\n", include("inc")),
+            ("[includeIf \"gitdir:/a\\\"]b/\"] path = inc\n", include("inc")),
+            ("[core\\] hooksPath = a\n", hooks("a")),
+            ("[core]\nhooksPath = \"a#b;c\" # d\n", hooks("a#b;c")),
+            ("[core]\nhooksPath = a\\\r\nb\n", hooks("ab")),
+            ("[core]\nhooksPath = a\\\rb\n", hooks("a\rb")),
+        ] {
+            assert_eq!(settings(text.as_bytes()), want, "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_to_its_end(text in "[\\[\\]a\\\\\"=#; \n\r]{0,40}") {
+            let text = format!("{text}\n\"\n]\n[core]\nhooksPath = end\n");
+            prop_assert_eq!(settings(text.as_bytes()), vec![Setting::Hooks("end".into())]);
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! One connection: what a client sends, and which of it is answered by whom.
+//!
+//! Handlers hold the loop in which the protocol's crate reads, and one that panics ends it. So they only look up who is
+//! meant, and the work is done in tasks of the server's scope.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use agent_client_protocol::schema::ProtocolVersion;
+use agent_client_protocol::v1::schema::{
+    AgentCapabilities, AuthenticateRequest, CancelNotification, CloseSessionRequest, DeleteSessionRequest,
+    Implementation, InitializeRequest, InitializeResponse, ListSessionsRequest, LoadSessionRequest, NewSessionRequest,
+    PromptCapabilities, PromptRequest, ResumeSessionRequest, SessionCapabilities, SessionCloseCapabilities,
+    SessionDeleteCapabilities, SessionListCapabilities, SessionResumeCapabilities, SetSessionConfigOptionRequest,
+    SetSessionModeRequest,
+};
+use agent_client_protocol::v1::{ConnectionTo, Responder};
+use agent_client_protocol::{Agent, Client, Error, JsonRpcResponse, on_receive_notification, on_receive_request};
+use context::Stop;
+use futures_util::FutureExt as _;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::desk::Desk;
+use crate::errors::{failed, invalid};
+use crate::wire::{self, Flow};
+
+pub(crate) async fn serve<R, W>(desk: Arc<Desk>, flow: &Arc<Flow>, reader: R, writer: W) -> Result<(), Error>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    macro_rules! handler {
+        ($method:ident, $request:ty, with connection) => {{
+            let desk = desk.clone();
+            async move |request: $request, responder: Responder<_>, client: ConnectionTo<Client>| {
+                let own = desk.clone();
+                work(&desk, responder, async move { own.$method(client, request).await })
+            }
+        }};
+        ($method:ident, $request:ty) => {{
+            let desk = desk.clone();
+            async move |request: $request, responder: Responder<_>, _: ConnectionTo<Client>| {
+                let own = desk.clone();
+                work(&desk, responder, async move { own.$method(request).await })
+            }
+        }};
+    }
+    let prompts = desk.clone();
+    let prompt = async move |request: PromptRequest, responder: Responder<_>, _: ConnectionTo<Client>| {
+        // Here, so that a cancel behind it finds it.
+        let turn = match prompts.seat(&request.session_id).and_then(|seat| seat.begin()) {
+            Ok(turn) => turn,
+            Err(error) => return responder.respond_with_error(error),
+        };
+        let (asked, cancelled) = (responder.cancellation(), turn.cancelled.clone());
+        work(&prompts, responder, async move {
+            let mut running = std::pin::pin!(turn.run(request.prompt));
+            tokio::select! {
+                biased;
+                done = &mut running => done,
+                () = asked.cancelled() => {
+                    cancelled.cancel();
+                    running.await
+                }
+            }
+        })
+    };
+    let cancels = desk.clone();
+    let cancel = async move |cancel: CancelNotification, _: ConnectionTo<Client>| {
+        if let Ok(seat) = cancels.seat(&cancel.session_id) {
+            seat.cancel();
+        }
+        Ok(())
+    };
+    let options = desk.clone();
+    let option =
+        async move |request: SetSessionConfigOptionRequest, responder: Responder<_>, _: ConnectionTo<Client>| {
+            responder.respond_with_result(options.set_option(&request))
+        };
+    let initialize = async |request: InitializeRequest, responder: Responder<_>, _: ConnectionTo<Client>| {
+        responder.respond(initialized(&request))
+    };
+    let authenticate = async |_: AuthenticateRequest, responder: Responder<_>, _: ConnectionTo<Client>| {
+        responder.respond_with_error(invalid("there is no way to authenticate, and no need to"))
+    };
+    let connection = Agent
+        .v1()
+        .name("tether")
+        .on_receive_request(initialize, on_receive_request!())
+        .on_receive_request(authenticate, on_receive_request!())
+        .on_receive_request(handler!(new_session, NewSessionRequest, with connection), on_receive_request!())
+        .on_receive_request(handler!(load, LoadSessionRequest, with connection), on_receive_request!())
+        .on_receive_request(handler!(resume, ResumeSessionRequest, with connection), on_receive_request!())
+        .on_receive_request(handler!(close, CloseSessionRequest), on_receive_request!())
+        .on_receive_request(handler!(delete, DeleteSessionRequest), on_receive_request!())
+        .on_receive_request(handler!(list, ListSessionsRequest), on_receive_request!())
+        .on_receive_request(handler!(set_mode, SetSessionModeRequest), on_receive_request!())
+        .on_receive_request(option, on_receive_request!())
+        .on_receive_request(prompt, on_receive_request!())
+        .on_receive_notification(cancel, on_receive_notification!());
+    connection.connect_to(wire::lines(reader, writer, flow)).await
+}
+
+fn initialized(_: &InitializeRequest) -> InitializeResponse {
+    let sessions = SessionCapabilities::new()
+        .list(SessionListCapabilities::new())
+        .resume(SessionResumeCapabilities::new())
+        .close(SessionCloseCapabilities::new())
+        .delete(SessionDeleteCapabilities::new());
+    let prompts = PromptCapabilities::new().image(true).embedded_context(true);
+    let capabilities =
+        AgentCapabilities::new().load_session(true).prompt_capabilities(prompts).session_capabilities(sessions);
+    InitializeResponse::new(ProtocolVersion::V1)
+        .agent_capabilities(capabilities)
+        .agent_info(Implementation::new("tether", env!("CARGO_PKG_VERSION")))
+}
+
+/// Answers from a task of the server's scope. Work that panics is an error of its own, and of nobody else's.
+fn work<T: JsonRpcResponse>(
+    desk: &Desk,
+    responder: Responder<T>,
+    work: impl Future<Output = Result<T, Error>> + Send + 'static,
+) -> Result<(), Error> {
+    let answer = async move {
+        let done = AssertUnwindSafe(work).catch_unwind().await;
+        let done = done.unwrap_or_else(|_| Err(failed("the work on this request panicked: this is a bug")));
+        // Nobody is left to be told where that fails.
+        let _ = responder.respond_with_result(done);
+    };
+    // A server that is closing drops the task, and with it the responder, which answers then.
+    let _ = desk.ctx.spawn("acp request", Stop::Abort, answer);
+    Ok(())
+}

@@ -11,11 +11,13 @@
 //! fuzz::fence(b"link ../outside ws/way\nwrite way/new.txt\nedit sub/deep.txt\nread @/home/sessions/other.jsonl");
 //! fuzz::tool_arguments(b"write read-only\n{\"path\": \"../x\", \"content\": 1}");
 //! fuzz::log_decode(b"{\"seq\":0,\"time\":1,\"type\":\"turn/start\",\"data\":{\"turn\":1}}");
+//! fuzz::frames(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"session/close\",\"params\":{\"sessionId\":\"$S\"}}");
 //! fuzz::config(b"[budget]\ntokens = 5\n---\n[budget]\ntokens = 6");
 //! ```
 
 mod config;
 mod fence;
+mod frames;
 mod log_decode;
 mod oracle;
 mod tool_arguments;
@@ -25,6 +27,7 @@ use std::path::Path;
 
 pub use config::config;
 pub use fence::fence;
+pub use frames::frames;
 pub use log_decode::log_decode;
 pub use tool_arguments::tool_arguments;
 
@@ -32,8 +35,13 @@ pub use tool_arguments::tool_arguments;
 pub type Target = fn(&[u8]);
 
 /// Every target, by the name that its corpus has.
-pub const TARGETS: [(&str, Target); 4] =
-    [("config", config), ("fence", fence), ("log_decode", log_decode), ("tool_arguments", tool_arguments)];
+pub const TARGETS: [(&str, Target); 5] = [
+    ("config", config),
+    ("fence", fence),
+    ("frames", frames),
+    ("log_decode", log_decode),
+    ("tool_arguments", tool_arguments),
+];
 
 /// Where the committed corpora are, a directory for each target.
 pub fn corpora() -> &'static Path {

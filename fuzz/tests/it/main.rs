@@ -34,6 +34,11 @@ fn fence() {
 }
 
 #[test]
+fn frames() {
+    check("frames");
+}
+
+#[test]
 fn log_decode() {
     check("log_decode");
 }

@@ -11,6 +11,7 @@
 //! assert!(!names.contains(&"session-jsonl"), "the spine keeps nothing");
 //! ```
 
+mod agents;
 mod deployment;
 mod helper;
 mod prompt;
@@ -53,6 +54,8 @@ pub struct Settings {
     pub presets: Presets,
     /// The delegation tools, each with a name of its own.
     pub subagents: Vec<tool_subagent::Config>,
+    /// Agents that are programs of their own. They need a helper too.
+    pub agents: Vec<subagent_acp::Config>,
     /// Which tools anybody may use, if not all.
     pub tools: Option<ToolFilter>,
     /// What else is Tether's own: no tool reads or writes it under confinement. Its configuration, files of keys.
@@ -85,6 +88,7 @@ impl Settings {
             policies: Policies::default(),
             presets: Presets::default(),
             subagents: tool_subagent::defaults(),
+            agents: Vec::new(),
             tools: None,
             private: Vec::new(),
             protected: Vec::new(),
@@ -106,6 +110,7 @@ impl Settings {
             },
             presets: config.presets(),
             subagents: config.subagents.iter().map(|row| row.config.clone()).collect(),
+            agents: config.agents.iter().map(|agent| agents::configured(agent, boot)).collect(),
             tools: config.tools.filter(),
             private: boot.private(),
             protected: config.protected.iter().map(|path| path.value.clone()).collect(),
@@ -155,7 +160,10 @@ pub fn full(settings: Settings) -> Plugins {
         .with(fs_sandbox::FsSandboxPlugin, fence)
         .with(tool_fs::FsTools, tool_fs::Config::default());
     let plugins = match settings.helper {
-        Some(helper) => with_commands(plugins, &helper, settings.network, settings.tmp),
+        Some(helper) => {
+            let agents = agents::held_by(settings.agents, &helper);
+            with_commands(plugins, &helper, settings.network, settings.tmp).with(subagent_acp::SubagentAcp, agents)
+        }
         None => plugins,
     };
     plugins

@@ -7,6 +7,7 @@ use permission::PresetChosen;
 use sandbox_policy::ModeSet;
 use session::Sessions;
 use subagent::{BackgroundReport, Descriptor};
+use subagent_subprocess::Unconfined;
 use user_approval::{ApprovalAsked, ApprovalDecided, PolicySet};
 
 /// Sessions that know every payload of the whole composition, for whoever reads logs and runs no app.
@@ -26,6 +27,7 @@ pub fn sessions() -> Arc<Sessions> {
         sessions.learn::<PresetChosen>()?;
         sessions.learn::<JobBegan>()?;
         sessions.learn::<BackgroundReport>()?;
+        sessions.learn::<Unconfined>()?;
         sessions.learn::<Descriptor>()
     })();
     learned.expect("the tags of our own crates differ from each other");

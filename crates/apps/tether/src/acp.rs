@@ -1,7 +1,7 @@
 //! `tether acp`: sessions for an editor.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use acp::{Host, House};
 use anyhow::{Context as _, anyhow};
@@ -30,9 +30,7 @@ pub(crate) fn acp(
     configuring.configure(&boot, &root(configuring.cwd.as_deref())?).map_err(Failure::usage)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(Failure::failed)?;
-    let store = Arc::new(JsonlStore::new(boot.places.home.join("sessions")));
-    let vocabulary = bundle::sessions().vocabulary();
-    let editor = Editor { boot, configuring, switching, helper, store, vocabulary };
+    let editor = Editor { boot, configuring, switching, helper, kept: OnceLock::new() };
     let exit = runtime.block_on(serve(Arc::new(editor)));
     // Standard input may still be being read.
     runtime.shutdown_background();
@@ -41,8 +39,8 @@ pub(crate) fn acp(
 
 async fn serve(editor: Arc<Editor>) -> Result<Exit, Failure> {
     let stops = Stops::listen(Exit::Interrupted.code().into()).map_err(Failure::failed)?;
-    let (server, store) = (Scope::root("acp"), editor.store.clone());
-    let mut serving = std::pin::pin!(acp::serve(&server, editor, tokio::io::stdin(), tokio::io::stdout()));
+    let server = Scope::root("acp");
+    let mut serving = std::pin::pin!(acp::serve(&server, editor.clone(), tokio::io::stdin(), tokio::io::stdout()));
     let (served, exit) = tokio::select! {
         served = &mut serving => (served, Exit::Done),
         _ = stops.stopped() => {
@@ -52,7 +50,9 @@ async fn serve(editor: Arc<Editor>) -> Result<Exit, Failure> {
         }
     };
     let closed = server.close().await;
-    store.close().await;
+    if let Some((store, _)) = editor.kept.get() {
+        store.close().await;
+    }
     served.map_err(|broken| Failure::failed(anyhow!(broken)))?;
     closed.map_err(Failure::failed)?;
     Ok(exit)
@@ -64,8 +64,8 @@ struct Editor {
     configuring: Configuring,
     switching: Switching,
     helper: Helper,
-    store: Arc<JsonlStore>,
-    vocabulary: Arc<Vocabulary>,
+    /// Where sessions are listed and removed, once somebody wants that.
+    kept: OnceLock<(Arc<JsonlStore>, Arc<Vocabulary>)>,
 }
 
 impl Editor {
@@ -107,6 +107,10 @@ impl Host for Editor {
     }
 
     fn store(&self) -> (Arc<dyn SessionStore>, Arc<Vocabulary>) {
-        (self.store.clone(), self.vocabulary.clone())
+        let (store, vocabulary) = self.kept.get_or_init(|| {
+            let store = JsonlStore::new(self.boot.places.home.join("sessions"));
+            (Arc::new(store), bundle::sessions().vocabulary())
+        });
+        (store.clone(), vocabulary.clone())
     }
 }

@@ -18,6 +18,7 @@ use std::process::ExitCode;
 use bundle::Helper;
 use clap::Parser as _;
 use clap::error::ErrorKind;
+use tracing_subscriber::filter::LevelFilter;
 
 use crate::cli::{Cli, Command};
 use crate::exit::{Exit, Failure};
@@ -67,10 +68,10 @@ fn dispatch(cli: Cli, helper: Helper) -> Result<ExitCode, Failure> {
 
 fn trace(verbose: u8) {
     let level = match verbose {
-        0 => "error",
-        1 => "info",
-        _ => "debug",
+        0 => LevelFilter::ERROR,
+        1 => LevelFilter::INFO,
+        _ => LevelFilter::DEBUG,
     };
     let writer = tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false).without_time();
-    writer.with_env_filter(tracing_subscriber::EnvFilter::new(level)).init();
+    writer.with_max_level(level).init();
 }

@@ -13,7 +13,7 @@ use context::{BoxError, Scope, Stop};
 use llm::Route;
 use permission::{ChooseError, Permission};
 use session::{RequestHeaderEvent, Session, SessionId, SessionTitle};
-use subagent::{ChildEnded, ChildStarted};
+use subagent::{ChildEnded, ChildProgress, ChildStarted};
 use tokio_util::sync::CancellationToken;
 use tools::ToolProgress;
 use user_approval::Approval;
@@ -244,6 +244,8 @@ fn watch(app: &Scope, top: SessionId, feed: &Arc<Feed>) -> Result<(), BoxError> 
     app.own(realm.on(move |child: &ChildStarted| view.child(|nested| nested.started(child))))?;
     let view = feed.clone();
     app.own(realm.on(move |child: &ChildEnded| view.child(|nested| nested.ended(child))))?;
+    let view = feed.clone();
+    app.own(realm.on(move |told: &ChildProgress| view.child(|nested| nested.progressed(told))))?;
     let view = feed.clone();
     app.own(realm.on(move |AgentPublished(agent)| {
         let (view, id, session) = (view.clone(), agent.id(), agent.session());

@@ -85,6 +85,19 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
+    let (outgoing, incoming) = parts(reader, writer, flow);
+    Lines::new(outgoing, incoming)
+}
+
+fn parts<R, W>(
+    reader: R,
+    writer: W,
+    flow: &Arc<Flow>,
+) -> (impl Sink<String, Error = io::Error> + Send + 'static, impl Stream<Item = io::Result<String>> + Send + 'static)
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
     let (writes, reads) = (flow.clone(), flow.clone());
     let outgoing = sink::unfold(writer, move |mut writer, line: String| {
         let flow = writes.clone();
@@ -100,7 +113,7 @@ where
             line
         }
     });
-    Lines::new(outgoing, incoming)
+    (outgoing, incoming)
 }
 
 /// Splits at newlines. What is no frame comes as a text that is none, so that the client is told.
@@ -170,6 +183,11 @@ impl Decoder for Frames {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::Pin;
+
+    use futures_util::{FutureExt as _, SinkExt as _};
+    use tokio::io::{AsyncReadExt as _, DuplexStream};
+
     use super::*;
 
     fn split(text: &[u8], at: usize) -> Vec<String> {
@@ -198,5 +216,43 @@ mod tests {
         let mut text = vec![b'x'; 2 * MOST_FRAME];
         text.extend_from_slice(b"\nnext\n");
         assert_eq!(split(&text, 1 << 20), [format!("a frame of more than {MOST_FRAME} bytes"), "next".to_owned()]);
+    }
+
+    type Outgoing = Pin<Box<dyn Sink<String, Error = io::Error>>>;
+
+    /// The way to a client that has room for this many bytes, and the client's end of it.
+    fn connected(room: usize) -> (Arc<Flow>, Outgoing, DuplexStream) {
+        let (flow, (ours, theirs)) = (Flow::new(), tokio::io::duplex(room));
+        let (outgoing, _) = parts(tokio::io::empty(), ours, &flow);
+        (flow, Box::pin(outgoing), theirs)
+    }
+
+    #[test]
+    fn only_so_many_updates_are_under_way() {
+        let (flow, mut outgoing, _client) = connected(1 << 20);
+        for _ in 0..WINDOW {
+            flow.room().now_or_never().expect("there is room");
+        }
+        assert!(flow.room().now_or_never().is_none());
+        outgoing.send("an answer".to_owned()).now_or_never().unwrap().unwrap();
+        assert!(flow.room().now_or_never().is_none(), "that was no update");
+        outgoing.send(format!("{UPDATE},\"params\":{{}}}}")).now_or_never().unwrap().unwrap();
+        flow.room().now_or_never().expect("one was written");
+        assert!(flow.room().now_or_never().is_none());
+    }
+
+    #[test]
+    fn a_client_that_does_not_read_is_read_from_for_a_while() {
+        let (flow, mut outgoing, mut client) = connected(4);
+        flow.may_read(usize::MAX).now_or_never().expect("nobody waits for the client");
+        let mut writing = outgoing.send("an answer".to_owned());
+        assert!((&mut writing).now_or_never().is_none());
+        assert!(flow.may_read(SHORT + 1).now_or_never().is_none(), "what is long waits at once");
+        let read = (0..2 * MOST_UNREAD).take_while(|_| flow.may_read(1).now_or_never().is_some()).count();
+        assert!(read as u64 <= MOST_UNREAD && read > 0, "{read}");
+        while (&mut writing).now_or_never().is_none() {
+            client.read_u8().now_or_never().expect("something was written").unwrap();
+        }
+        flow.may_read(usize::MAX).now_or_never().expect("it has read");
     }
 }

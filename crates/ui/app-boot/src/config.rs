@@ -14,7 +14,7 @@ use user_approval::Policy;
 
 use crate::entries::{approval, json};
 use crate::file::{File, ToolNames};
-use crate::{ConfigError, ConfigErrors, Env, Located, Origin, Place, Places, Row, Setting, variables};
+use crate::{Agent, ConfigError, ConfigErrors, Env, Located, Origin, Place, Places, Row, Setting, variables};
 
 /// How many paths a configuration can protect. The fence takes more, and needs them for what git is led to.
 const MAX_PROTECTED: usize = 128;
@@ -50,6 +50,8 @@ pub struct Config {
     pub seconds: Setting<Option<u64>>,
     /// `[[subagent]]`: the delegation tools.
     pub subagents: Vec<Row>,
+    /// `[[provider.acp]]`: agents that are programs of their own.
+    pub agents: Vec<Agent>,
     /// `[tools]`: which tools anybody may use.
     pub tools: ToolRules,
     /// `offline.script`: scripted replies for the model `offline/file`.
@@ -122,6 +124,7 @@ impl Default for Config {
             tokens: Setting::default(limits.tokens),
             seconds: Setting::default(limits.time.map(|time| time.as_secs())),
             subagents: Row::defaults(),
+            agents: Vec::new(),
             tools: ToolRules::default(),
             script: Setting::default(None),
             not_taken: Vec::new(),
@@ -186,6 +189,14 @@ impl Config {
             }
         }
         self.subagents = file.subagents.unwrap_or(std::mem::take(&mut self.subagents));
+        self.agents = file.agents;
+        for agent in &self.agents {
+            let row = agent.row();
+            let serves = |other: &Row| other.config.provider == agent.name || other.config.tool == row.config.tool;
+            if !self.subagents.iter().any(serves) {
+                self.subagents.push(row);
+            }
+        }
         self.tools.set_by_user(file.tools);
     }
 

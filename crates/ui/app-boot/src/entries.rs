@@ -4,7 +4,7 @@ use sandbox::Mode;
 use serde_json::{Value, json};
 use user_approval::Policy;
 
-use crate::{Config, Origin, Row, Setting};
+use crate::{Agent, Config, Origin, Row, Setting};
 
 /// A value of the configuration.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,6 +59,10 @@ impl Config {
             let from = row.place.clone().map_or(Origin::Default, Origin::User);
             Entry::new(format!("subagent.{}", row.config.tool), shown(row), from)
         }));
+        entries.extend(self.agents.iter().map(|agent| {
+            let key = format!("provider.acp.{}", agent.name);
+            Entry::new(key, told(agent), Origin::User(agent.place.clone()))
+        }));
         if let Some(allow) = &self.tools.allow {
             entries.push(Entry::of("tools.allow", allow, |names| names.iter().map(|name| &**name).collect()));
         }
@@ -78,6 +82,23 @@ fn shown(row: &Row) -> Value {
         ("tools", config.tools.as_ref().map(|tools| serde_json::to_value(tools).expect("names serialize"))),
         ("max_depth", config.max_depth.map(Value::from)),
         ("output_schema", config.output_schema.as_ref().map(|schema| (**schema.as_value()).clone())),
+    ];
+    optional.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
+}
+
+/// An agent as its file could have it, but for the values of variables: those are keys, often.
+fn told(agent: &Agent) -> Value {
+    let command: Vec<_> = std::iter::once(&agent.command).chain(&agent.args).collect();
+    let optional = [
+        ("command", Some(json!(command))),
+        ("env", (!agent.env.is_empty()).then(|| agent.env.iter().map(|(name, _)| Value::from(&**name)).collect())),
+        ("cwd", agent.cwd.as_deref().map(Value::from)),
+        ("session_mode", agent.session_mode.as_deref().map(Value::from)),
+        ("auth", agent.auth.as_deref().map(Value::from)),
+        ("permission", Some(if agent.allows { "allow" } else { "reject" }.into())),
+        ("confine", Some(if agent.confined { "inherit" } else { "none" }.into())),
+        ("writable", (!agent.writable.is_empty()).then(|| json!(agent.writable))),
+        ("network", agent.network.map(|network| network.as_str().into())),
     ];
     optional.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
 }

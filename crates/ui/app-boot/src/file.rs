@@ -8,6 +8,7 @@ use permission::{Preset, Presets};
 use sandbox::{Mode, Network};
 use user_approval::Policy;
 
+use crate::agents::{self, Agent};
 use crate::document::{Document, Item, Keys, shown};
 use crate::rows::{self, Row};
 use crate::{ConfigError, Located, Places, Tmp, text};
@@ -29,6 +30,7 @@ pub(crate) struct File {
     pub(crate) tokens: Option<Located<u64>>,
     pub(crate) seconds: Option<Located<u64>>,
     pub(crate) subagents: Option<Vec<Row>>,
+    pub(crate) agents: Vec<Agent>,
     pub(crate) tools: ToolNames,
     pub(crate) script: Option<Located<PathBuf>>,
 }
@@ -80,7 +82,7 @@ impl File {
 fn read(mut keys: Keys<'_>, whose: Whose) -> File {
     let mut file = File::default();
     if whose == Whose::Project {
-        for key in ["model", "permission", "subagent", "offline"] {
+        for key in ["model", "permission", "subagent", "provider", "offline"] {
             keys.refuse(key, USERS_ALONE);
         }
     } else {
@@ -92,6 +94,11 @@ fn read(mut keys: Keys<'_>, whose: Whose) -> File {
         }
         let rows = keys.item("subagent").and_then(|item| item.rows());
         file.subagents = rows.map(rows::read);
+        if let Some(mut provider) = section(&mut keys, "provider") {
+            let rows = provider.item("acp").and_then(|item| item.rows());
+            file.agents = rows.map(agents::read).unwrap_or_default();
+            provider.finish();
+        }
         if let Some(mut offline) = section(&mut keys, "offline") {
             file.script = offline.item("script").and_then(|item| item.string()).map(|text| text.map(PathBuf::from));
             offline.finish();
@@ -115,7 +122,7 @@ fn read(mut keys: Keys<'_>, whose: Whose) -> File {
     if let Some(tools) = section(&mut keys, "tools") {
         file.tools = tool_names(tools);
     }
-    keys.later(&["provider", "plugins"]).finish();
+    keys.later(&["plugins"]).finish();
     file
 }
 

@@ -22,6 +22,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod agents;
 mod boot;
 mod config;
 mod document;
@@ -39,6 +40,7 @@ mod stops;
 mod text;
 mod variables;
 
+pub use agents::{Agent, Value};
 pub use boot::Boot;
 pub use config::{Config, Flags, NotTaken, Tmp, ToolRules};
 pub use entries::Entry;

@@ -1,5 +1,6 @@
 //! The `tether` command, run as its users run it.
 
+mod acp;
 mod bad_input;
 mod commands;
 mod config;

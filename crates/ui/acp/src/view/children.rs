@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use sandbox::one_line;
 use session::{AssistantMessage, Event, SessionId, ToolCalled, ToolReturned};
-use subagent::{ChildEnded, ChildStarted};
+use subagent::{CallState, ChildEnded, ChildProgress, ChildStarted, Doing, RunId};
 
 use super::{Running, tool};
 
@@ -14,7 +14,12 @@ const MOST_SAID: usize = 200;
 
 /// The children below one session, each with the call of that session which they work for.
 #[derive(Default)]
-pub(super) struct Children(HashMap<SessionId, Child>);
+pub(super) struct Children {
+    /// Those with a log.
+    here: HashMap<SessionId, Child>,
+    /// Those that are elsewhere.
+    elsewhere: HashMap<RunId, Child>,
+}
 
 struct Child {
     call: Arc<str>,
@@ -25,9 +30,18 @@ struct Child {
 
 type Calls = HashMap<Arc<str>, Running>;
 
+impl Child {
+    fn says(&mut self, text: &str, running: &mut Running) {
+        if !std::mem::replace(&mut self.speaks, true) {
+            running.tail.line(&format!("{}:", self.name));
+        }
+        running.tail.push(text);
+    }
+}
+
 impl Children {
     pub(super) fn started(&mut self, top: SessionId, started: &ChildStarted, calls: &mut Calls) {
-        let above = self.0.get(&started.parent);
+        let above = self.here.get(&started.parent);
         let call = match above {
             Some(above) => Some(above.call.clone()),
             None if started.parent == top => started.call.clone(),
@@ -43,24 +57,44 @@ impl Children {
         let running = calls.entry(call.clone()).or_insert_with(Running::unknown);
         running.delegates = true;
         running.tail.line(&format!("{name}: started"));
-        if let Some(child) = started.child {
-            self.0.insert(child, Child { call, name, speaks: false });
+        let child = Child { call, name, speaks: false };
+        match started.child {
+            Some(id) => drop(self.here.insert(id, child)),
+            None => drop(self.elsewhere.insert(started.run, child)),
         }
     }
 
     pub(super) fn ended(&mut self, ended: &ChildEnded, calls: &mut Calls) {
-        let Some(child) = ended.child.and_then(|id| self.0.remove(&id)) else { return };
+        let child = match ended.child {
+            Some(id) => self.here.remove(&id),
+            None => self.elsewhere.remove(&ended.run),
+        };
+        let Some(child) = child else { return };
         if let Some(running) = calls.get_mut(&child.call) {
             running.tail.line(&format!("{}: {}", child.name, ended.result.reason.as_str()));
         }
     }
 
     pub(super) fn heard(&mut self, child: SessionId, text: &str, calls: &mut Calls) {
-        let Some((child, running)) = self.find(child, calls) else { return };
-        if !std::mem::replace(&mut child.speaks, true) {
-            running.tail.line(&format!("{}:", child.name));
+        if let Some((child, running)) = self.find(child, calls) {
+            child.says(text, running);
         }
-        running.tail.push(text);
+    }
+
+    /// What a child does that is elsewhere.
+    pub(super) fn progressed(&mut self, told: &ChildProgress, calls: &mut Calls) {
+        let Some(child) = self.elsewhere.get_mut(&told.run) else { return };
+        let Some(running) = calls.get_mut(&child.call) else { return };
+        let line = match &told.doing {
+            Doing::Says(text) => return child.says(text, running),
+            Doing::Held(how) => one_line(how).to_string(),
+            Doing::Calls { title, state: CallState::Running, .. } => one_line(title).to_string(),
+            Doing::Calls { title, state: CallState::Failed, .. } => format!("{}: failed", one_line(title)),
+            Doing::Calls { state: CallState::Pending | CallState::Done, .. } => return,
+            Doing::Denied(denial) => format!("denied: {} {}", denial.operation, one_line(&denial.target)),
+        };
+        child.speaks = false;
+        running.tail.line(&format!("{}: {line}", child.name));
     }
 
     pub(super) fn event(&mut self, child: SessionId, event: &Event, calls: &mut Calls) {
@@ -81,11 +115,12 @@ impl Children {
 
     /// Nobody looks at the call's progress any more; a child in the background may go on.
     pub(super) fn answered(&mut self, call: &Arc<str>) {
-        self.0.retain(|_, child| child.call != *call);
+        self.here.retain(|_, child| child.call != *call);
+        self.elsewhere.retain(|_, child| child.call != *call);
     }
 
     fn find<'a>(&'a mut self, child: SessionId, calls: &'a mut Calls) -> Option<(&'a mut Child, &'a mut Running)> {
-        let child = self.0.get_mut(&child)?;
+        let child = self.here.get_mut(&child)?;
         let running = calls.get_mut(&child.call)?;
         Some((child, running))
     }

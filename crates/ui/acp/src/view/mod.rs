@@ -7,6 +7,8 @@ mod children;
 mod replay;
 mod speech;
 mod tail;
+#[cfg(test)]
+mod tests;
 mod tool;
 
 use std::collections::HashMap;
@@ -233,6 +235,10 @@ pub(crate) struct Nested<'a> {
 impl Nested<'_> {
     pub(crate) fn started(&mut self, child: &subagent::ChildStarted) {
         self.children.started(self.top, child, self.running);
+    }
+
+    pub(crate) fn progressed(&mut self, child: &subagent::ChildProgress) {
+        self.children.progressed(child, self.running);
     }
 
     pub(crate) fn ended(&mut self, child: &subagent::ChildEnded) {

@@ -10,13 +10,16 @@ pub(super) enum Voice {
 /// A turn and a step of it: one message of the model.
 pub(super) type StepId = (u32, u32);
 
-/// What has arrived of the message of one step, the last of which anything was heard.
+/// What has arrived of messages that the log may not have.
 #[derive(Default)]
 pub(super) struct Speech {
+    /// The last step of which anything was heard.
     step: StepId,
-    /// Not shown yet.
+    /// What was heard of it and not shown yet.
     waiting: Vec<(Voice, String)>,
-    /// Shown, by voice.
+    /// The last step of which anything was shown. It may be one before, of which the log has the rest.
+    begun: StepId,
+    /// What was shown of it, by voice.
     shown: [String; 2],
 }
 
@@ -24,7 +27,8 @@ impl Speech {
     /// More of the message of a step. What was not shown of the one before is shown from the log.
     pub(super) fn hear(&mut self, step: StepId, voice: Voice, text: &str) {
         if step != self.step {
-            *self = Self { step, ..Self::default() };
+            self.step = step;
+            self.waiting.clear();
         }
         match self.waiting.last_mut() {
             Some((last, said)) if *last == voice => said.push_str(text),
@@ -38,6 +42,10 @@ impl Speech {
         if logged.is_some_and(|logged| logged >= self.step) {
             return (self.step, Vec::new());
         }
+        if !waiting.is_empty() && self.begun != self.step {
+            self.begun = self.step;
+            self.shown = Default::default();
+        }
         for (voice, text) in &waiting {
             self.shown[*voice as usize].push_str(text);
         }
@@ -46,7 +54,7 @@ impl Speech {
 
     /// What is still to be shown of a message that the log has.
     pub(super) fn rest<'a>(&self, step: StepId, voice: Voice, whole: &'a str) -> &'a str {
-        match step == self.step {
+        match step == self.begun {
             // One that was begun anew, since its request failed half way, is shown anew.
             true => whole.strip_prefix(&*self.shown[voice as usize]).unwrap_or(whole),
             false => whole,
@@ -75,5 +83,7 @@ mod tests {
         assert_eq!(speech.rest((1, 2), Text, "a"), "a", "it was never shown");
         assert_eq!(speech.take(Some((1, 2))), ((1, 3), vec![(Text, "b".to_owned())]));
         assert_eq!(speech.rest((1, 3), Text, "c"), "c", "it was begun anew");
+        speech.hear((1, 4), Text, "d");
+        assert_eq!(speech.rest((1, 3), Text, "bc"), "c", "it was begun, and is shown late");
     }
 }

@@ -31,9 +31,24 @@ fn keys_that_nobody_knows() {
 }
 
 #[test]
+fn agents_of_other_programs() {
+    let with = |row: &str| format!("[[provider.acp]]\nname = 'codex'\ncommand = ['codex-acp']\n{row}");
+    check("\n[[provider.acp]]\nname = 'codex'", 2, "`provider.acp` lacks `command`");
+    check("[[provider.acp]]\ncommand = ['a']", 1, "`provider.acp` lacks `name`");
+    check("[[provider.acp]]\nname = 'a'\ncommand = []", 3, "names no program");
+    check("[[provider.acp]]\nname = 'a'\ncommand = 'codex-acp'", 3, "an array of strings");
+    check("[[provider.acp]]\nname = 'spawn'\ncommand = ['a']", 2, "one of ours");
+    check("[[provider.acp]]\nname = 'a b'\ncommand = ['a']", 2, "ASCII letters");
+    check(&with("permission = 'ask'"), 4, "it is allow or reject");
+    check(&with("confine = 'full'"), 4, "it is inherit or none");
+    check(&with("network = 'some'"), 4, "network");
+    check(&with("writeable = []"), 4, "did you mean `writable`?");
+    check(&with("[[provider.acp]]\nname = 'codex'\ncommand = ['b']"), 4, "line 1 has a provider named `codex` already");
+}
+
+#[test]
 fn keys_of_later_versions() {
     let later = "is not supported by this version";
-    check("\n[[provider.acp]]\nname = 'codex'", 2, &format!("`provider` {later}"));
     check("[plugins]\nx = false", 1, &format!("`plugins` {later}"));
     let row = "[[subagent]]\ntool = 'a'\nprovider = 'spawn'\nmode = ";
     check(&format!("{row}'continuable'"), 4, "`subagent.mode`: `continuable` is not supported by this version");

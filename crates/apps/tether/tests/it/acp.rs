@@ -1,0 +1,12 @@
+//! `tether acp`, over the wire: what a client sends, what it is sent, and what the disk and the process table say of it.
+
+mod cancel;
+mod client;
+mod ends;
+mod flood;
+mod frames;
+mod permission;
+mod sessions;
+mod settings;
+mod show;
+mod turn;

@@ -180,7 +180,8 @@ fn requests(sent: &[u8]) -> HashMap<String, usize> {
 fn is_odd(sent: &[u8], id: &str) -> bool {
     let lines = sent.split(|byte| *byte == b'\n');
     let frames = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
-    frames.filter(|frame| frame["id"].to_string() == id).count() > requests(sent).get(id).copied().unwrap_or_default()
+    let those = frames.filter(|frame| frame.get("id").is_some_and(|own| own.to_string() == id));
+    those.count() > requests(sent).get(id).copied().unwrap_or_default()
 }
 
 /// Panics if this is no frame of a server's: what it answers, if it is an answer.

@@ -12,6 +12,7 @@ use sandbox::{CannotConfine, CommandLine, Confinement, Enforcement, Mode, Sandbo
 use sandbox_linux::{LinuxSandbox, features};
 use serde::Serialize;
 use serde_json::json;
+use subagent_subprocess::Confine;
 
 use crate::cli::Configuring;
 use crate::config::{default_model, root};
@@ -57,6 +58,7 @@ pub(crate) fn doctor(
     let settings = Settings::configured(&boot, &config);
     facts.extend(modes(&sandbox, &config, &workspace(&settings, &root)));
     facts.extend(models(&settings, &config)?);
+    facts.extend(agents(&settings, &sandbox));
     facts.push(place("sessions", &boot.places.home.join("sessions")));
     facts.push(around(&root));
     facts.push(temporary(&std::env::temp_dir()));
@@ -159,6 +161,35 @@ fn models(settings: &Settings, config: &Config) -> Result<Vec<Fact>, Failure> {
     };
     facts.push(Fact::new("model", format!("{route} (default)"), state, text));
     Ok(facts)
+}
+
+/// The agents that are programs of their own: how they are held, and what of theirs stays writable then.
+fn agents(settings: &Settings, sandbox: &LinuxSandbox) -> Vec<Fact> {
+    let held = !matches!(sandbox.enforcement(), Enforcement::None(_));
+    let fact = |config: &subagent_acp::Config| {
+        let own = &config.settings;
+        let gone = own.writable.iter().find(|path| !path.is_dir());
+        let (state, text) = match (config.check(), gone, own.confine) {
+            (Err(error), ..) => (State::Notable, format!("cannot be started: {error}")),
+            (Ok(()), Some(gone), _) => {
+                (State::Notable, format!("cannot be started while it is confined: {} is no directory", gone.display()))
+            }
+            (Ok(()), None, Confine::None) => {
+                (State::Notable, "its parent's mode does not hold it: `confine = \"none\"`".to_owned())
+            }
+            (Ok(()), None, Confine::Inherit) if !held => {
+                (State::Notable, "refused under a mode that confines: nothing here could hold it".to_owned())
+            }
+            (Ok(()), None, Confine::Inherit) => {
+                let writable: Vec<_> = own.writable.iter().map(|path| path.display().to_string()).collect();
+                let writable = if writable.is_empty() { "nothing".to_owned() } else { writable.join(", ") };
+                let nested = "a sandbox of its own may fail inside";
+                (State::Good, format!("held to its parent's mode; writable besides: {writable}; {nested}"))
+            }
+        };
+        Fact::new("agent", &*config.name, state, text)
+    };
+    settings.agents.iter().map(fact).collect()
 }
 
 /// Whether sessions can be kept.

@@ -7,7 +7,7 @@ use agent::Live;
 use sandbox::Mode;
 use serde::Serialize;
 use session::{Event, Header, SessionId};
-use subagent::{ChildDenial, ChildEnded, ChildStarted, StopReason};
+use subagent::{ChildDenial, ChildEnded, ChildProgress, ChildStarted, StopReason};
 use tools::ToolProgress;
 
 use super::watch::{Summary, View, Whose};
@@ -82,6 +82,8 @@ impl View for JsonLines {
         let (phase, stop_reason) = ("start", None);
         self.print(&Line::Child { phase, session: *session, parent: *parent, provider, stop_reason });
     }
+
+    fn child_progress(&self, _: &ChildProgress) {}
 
     fn child_ended(&self, child: &ChildEnded) {
         let ChildEnded { provider, parent, child: session, result, .. } = child;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use agent::{Live, Signal};
 use sandbox::{Mode, one_line};
 use session::{Event, Header, SessionId, ToolCalled, ToolReturned};
-use subagent::{ChildEnded, ChildStarted, Descriptor};
+use subagent::{CallState, ChildEnded, ChildProgress, ChildStarted, Descriptor, Doing};
 use tools::ToolProgress;
 use user_approval::{ApprovalAsked, ApprovalDecided};
 
@@ -104,6 +104,17 @@ impl View for Progress {
         if child.child.is_none() {
             self.lock().say(&begun(1, child.label.as_deref(), &child.provider));
         }
+    }
+
+    fn child_progress(&self, child: &ChildProgress) {
+        let line = match &child.doing {
+            Doing::Calls { title, state: CallState::Running, .. } => format!("· {}", brief(title)),
+            Doing::Calls { title, state: CallState::Failed, .. } => format!("✗ {}", brief(title)),
+            Doing::Denied(denial) => format!("✗ denied: {} {}", denial.operation, brief(&denial.target)),
+            Doing::Held(how) => format!("· {}", brief(how)),
+            Doing::Says(_) | Doing::Calls { state: CallState::Pending | CallState::Done, .. } => return,
+        };
+        self.lock().say(&format!("{}{}: {line}", indent(2), brief(&child.provider)));
     }
 
     fn child_ended(&self, child: &ChildEnded) {

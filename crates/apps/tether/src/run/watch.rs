@@ -9,7 +9,7 @@ use context::{Realm, Registration, Scope};
 use llm::Usage;
 use sandbox::Mode;
 use session::{Event, Header, SessionId};
-use subagent::{ChildDenial, ChildEnded, ChildStarted, Descriptor, StopReason};
+use subagent::{ChildDenial, ChildEnded, ChildProgress, ChildStarted, Descriptor, StopReason};
 use tools::ToolProgress;
 
 use super::tally::Tally;
@@ -26,6 +26,8 @@ pub(crate) trait View: Send + Sync {
     fn tool_progress(&self, progress: &ToolProgress);
     /// A child can be seen.
     fn child_started(&self, child: &ChildStarted);
+    /// A child without a log here does something.
+    fn child_progress(&self, child: &ChildProgress);
     /// A child is done.
     fn child_ended(&self, child: &ChildEnded);
     /// Everything is written. An error: somebody who still listens has not been shown everything.
@@ -52,7 +54,7 @@ pub(crate) struct Summary {
 
 /// The registrations of a view.
 pub(crate) struct Watch {
-    _registrations: [Registration; 5],
+    _registrations: [Registration; 6],
     _observing: Arc<Observing>,
 }
 
@@ -63,7 +65,8 @@ impl Watch {
     /// Shows `view` every agent that is published from now on, from its first live event.
     pub(crate) fn start(app: &Scope, view: Arc<dyn View>, tally: Arc<Tally>) -> Self {
         let realm: &Realm = app.realm();
-        let (published, live, tools, started, ended) = (view.clone(), view.clone(), view.clone(), view.clone(), view);
+        let (published, live, tools, started) = (view.clone(), view.clone(), view.clone(), view.clone());
+        let (progressed, ended) = (view.clone(), view);
         let observing = Arc::new(Observing::default());
         let (begun, over) = (observing.clone(), observing.clone());
         let registrations = [
@@ -85,6 +88,7 @@ impl Watch {
             realm.on(move |happening: &Live| live.live(happening)),
             realm.on(move |progress: &ToolProgress| tools.tool_progress(progress)),
             realm.on(move |child: &ChildStarted| started.child_started(child)),
+            realm.on(move |child: &ChildProgress| progressed.child_progress(child)),
             realm.on(move |child: &ChildEnded| {
                 ended.child_ended(child);
                 let told = child.child.and_then(|id| lock(&over).remove(&id));

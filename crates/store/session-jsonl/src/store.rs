@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use session::{Session, SessionId, Sessions, Vocabulary};
 use session_store::{
-    Busy, CreateError, Fault, ListError, NotFound, OpenError, Opened, ReadError, Reading, RemoveError, Repair, Row, SessionStore, Summary,
+    Busy, CreateError, Fault, ListError, NotFound, OpenError, Opened, ReadError, Reading, RemoveError, Repair, Row,
+    SessionStore, Summary,
 };
 use tokio::sync::oneshot;
 

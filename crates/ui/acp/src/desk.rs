@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
     self, CloseSessionRequest, CloseSessionResponse, DeleteSessionRequest, DeleteSessionResponse, ListSessionsRequest,
-    ListSessionsResponse, LoadSessionRequest, LoadSessionResponse, NewSessionRequest, NewSessionResponse,
+    ListSessionsResponse, LoadSessionRequest, LoadSessionResponse, McpServer, NewSessionRequest, NewSessionResponse,
     ResumeSessionRequest, ResumeSessionResponse, SessionInfo, SetSessionConfigOptionRequest,
     SetSessionConfigOptionResponse, SetSessionModeRequest, SetSessionModeResponse,
 };
@@ -47,6 +47,7 @@ impl Desk {
         client: ConnectionTo<Client>,
         request: NewSessionRequest,
     ) -> Result<NewSessionResponse, Error> {
+        not_started(&request.mcp_servers);
         let root = self.root(&request.cwd, &request.additional_directories).await?;
         let cwd =
             root.to_str().ok_or_else(|| invalid("the working directory is not UTF-8, and a log could not name it"))?;
@@ -78,7 +79,8 @@ impl Desk {
         client: ConnectionTo<Client>,
         request: LoadSessionRequest,
     ) -> Result<LoadSessionResponse, Error> {
-        let LoadSessionRequest { session_id, cwd, additional_directories, .. } = request;
+        let LoadSessionRequest { session_id, cwd, additional_directories, mcp_servers, .. } = request;
+        not_started(&mcp_servers);
         let seat = self.open(client, &session_id, &cwd, &additional_directories, From::Start).await?;
         seat.shown().await;
         Ok(LoadSessionResponse::new().modes(seat.modes()).config_options(seat.options()))
@@ -89,7 +91,8 @@ impl Desk {
         client: ConnectionTo<Client>,
         request: ResumeSessionRequest,
     ) -> Result<ResumeSessionResponse, Error> {
-        let ResumeSessionRequest { session_id, cwd, additional_directories, .. } = request;
+        let ResumeSessionRequest { session_id, cwd, additional_directories, mcp_servers, .. } = request;
+        not_started(&mcp_servers);
         let seat = self.open(client, &session_id, &cwd, &additional_directories, From::Now).await?;
         Ok(ResumeSessionResponse::new().modes(seat.modes()).config_options(seat.options()))
     }
@@ -251,6 +254,13 @@ impl Desk {
 
     fn seats(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<Seat>>> {
         self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Clients send along what they are configured with, whether or not an agent has a use for it.
+fn not_started(servers: &[McpServer]) {
+    if !servers.is_empty() {
+        tracing::error!(count = servers.len(), "MCP servers that the client named are not started");
     }
 }
 

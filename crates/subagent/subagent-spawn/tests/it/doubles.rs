@@ -9,7 +9,7 @@ use context::{Boxed, Ctx};
 use llm::{Chunk, LlmAdapter, Reply, Role, ToolSchema};
 use session::{Backing, FlushError, Session, SessionId, Sessions, Snapshot, Vocabulary};
 use session_store::{
-    CreateError, ListError, NotFound, OpenError, Opened, ReadError, RemoveError, Reading, Row, SessionStore, Summary,
+    CreateError, ListError, NotFound, OpenError, Opened, ReadError, Reading, RemoveError, Row, SessionStore, Summary,
 };
 use tokio::sync::watch;
 use tools::{Call, Concurrency, Tool, ToolOutput};

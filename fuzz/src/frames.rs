@@ -180,7 +180,7 @@ fn requests(sent: &[u8]) -> HashMap<String, usize> {
 fn is_odd(sent: &[u8], id: &str) -> bool {
     let lines = sent.split(|byte| *byte == b'\n');
     let frames = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
-    let those = frames.filter(|frame| frame.get("id").is_some_and(|own| own.to_string() == id));
+    let those = frames.filter(|frame| frame.get("id").map(Value::to_string).as_deref() == Some(id));
     those.count() > requests(sent).get(id).copied().unwrap_or_default()
 }
 

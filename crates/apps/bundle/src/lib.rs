@@ -152,6 +152,7 @@ pub fn spine(policies: Policies) -> Plugins {
 pub fn full(settings: Settings) -> Plugins {
     let fence = settings.fence();
     let plugins = spine(settings.policies)
+        .with(commands::CommandsPlugin, ())
         .with(permission::PermissionPlugin, permission::Config { presets: settings.presets })
         .with(DefaultPrompt, ())
         .with(session_jsonl::SessionJsonl, session_jsonl::Config { dir: settings.home.join("sessions") })

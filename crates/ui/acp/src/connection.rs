@@ -20,7 +20,7 @@ use context::Stop;
 use futures_util::FutureExt as _;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::desk::Desk;
+use crate::desk::{Desk, Opened};
 use crate::errors::{failed, invalid};
 use crate::wire::{self, Flow};
 
@@ -30,11 +30,11 @@ where
     W: AsyncWrite + Send + Unpin + 'static,
 {
     macro_rules! handler {
-        ($method:ident, $request:ty, with connection) => {{
+        ($method:ident, $request:ty, opens) => {{
             let desk = desk.clone();
             async move |request: $request, responder: Responder<_>, client: ConnectionTo<Client>| {
                 let own = desk.clone();
-                work(&desk, responder, async move { own.$method(client, request).await })
+                opening(&desk, responder, async move { own.$method(client, request).await })
             }
         }};
         ($method:ident, $request:ty) => {{
@@ -88,9 +88,9 @@ where
         .name("tether")
         .on_receive_request(initialize, on_receive_request!())
         .on_receive_request(authenticate, on_receive_request!())
-        .on_receive_request(handler!(new_session, NewSessionRequest, with connection), on_receive_request!())
-        .on_receive_request(handler!(load, LoadSessionRequest, with connection), on_receive_request!())
-        .on_receive_request(handler!(resume, ResumeSessionRequest, with connection), on_receive_request!())
+        .on_receive_request(handler!(new_session, NewSessionRequest, opens), on_receive_request!())
+        .on_receive_request(handler!(load, LoadSessionRequest, opens), on_receive_request!())
+        .on_receive_request(handler!(resume, ResumeSessionRequest, opens), on_receive_request!())
         .on_receive_request(handler!(close, CloseSessionRequest), on_receive_request!())
         .on_receive_request(handler!(delete, DeleteSessionRequest), on_receive_request!())
         .on_receive_request(handler!(list, ListSessionsRequest), on_receive_request!())
@@ -121,13 +121,38 @@ fn work<T: JsonRpcResponse>(
     responder: Responder<T>,
     work: impl Future<Output = Result<T, Error>> + Send + 'static,
 ) -> Result<(), Error> {
-    let answer = async move {
-        let done = AssertUnwindSafe(work).catch_unwind().await;
-        let done = done.unwrap_or_else(|_| Err(failed("the work on this request panicked: this is a bug")));
+    spawn(desk, async move {
         // Nobody is left to be told where that fails.
-        let _ = responder.respond_with_result(done);
-    };
-    // A server that is closing drops the task, and with it the responder, which answers then.
-    let _ = desk.ctx.spawn("acp request", Stop::Abort, answer);
+        let _ = responder.respond_with_result(caught(work).await);
+    });
     Ok(())
+}
+
+/// As [`work`]; and once the client knows of the session it is told which commands there are.
+fn opening<T: JsonRpcResponse>(
+    desk: &Desk,
+    responder: Responder<T>,
+    work: impl Future<Output = Result<Opened<T>, Error>> + Send + 'static,
+) -> Result<(), Error> {
+    spawn(desk, async move {
+        let (answer, seat) = match caught(work).await {
+            Ok((answer, seat)) => (Ok(answer), Some(seat)),
+            Err(error) => (Err(error), None),
+        };
+        let _ = responder.respond_with_result(answer);
+        if let Some(seat) = seat {
+            seat.announce().await;
+        }
+    });
+    Ok(())
+}
+
+/// A server that is closing drops the task, and with it the responder, which answers then.
+fn spawn(desk: &Desk, task: impl Future<Output = ()> + Send + 'static) {
+    let _ = desk.ctx.spawn("acp request", Stop::Abort, task);
+}
+
+async fn caught<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    let done = AssertUnwindSafe(work).catch_unwind().await;
+    done.unwrap_or_else(|_| Err(failed("the work on this request panicked: this is a bug")))
 }

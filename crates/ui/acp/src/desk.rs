@@ -25,6 +25,9 @@ use crate::wire::Flow;
 /// How many sessions a page of the list has.
 const PAGE: usize = 100;
 
+/// The answer to whoever opened a session, and the session.
+pub(crate) type Opened<T> = (T, Arc<Seat>);
+
 pub(crate) struct Desk {
     pub(crate) ctx: Ctx,
     host: Arc<dyn Host>,
@@ -46,7 +49,7 @@ impl Desk {
         &self,
         client: ConnectionTo<Client>,
         request: NewSessionRequest,
-    ) -> Result<NewSessionResponse, Error> {
+    ) -> Result<Opened<NewSessionResponse>, Error> {
         not_started(&request.mcp_servers);
         let root = self.root(&request.cwd, &request.additional_directories).await?;
         let cwd =
@@ -71,30 +74,30 @@ impl Desk {
         };
         let seat = self.take(house, session, From::Now, client).await?;
         let response = NewSessionResponse::new(seat.id().to_string());
-        Ok(response.modes(seat.modes()).config_options(seat.options()))
+        Ok((response.modes(seat.modes()).config_options(seat.options()), seat))
     }
 
     pub(crate) async fn load(
         &self,
         client: ConnectionTo<Client>,
         request: LoadSessionRequest,
-    ) -> Result<LoadSessionResponse, Error> {
+    ) -> Result<Opened<LoadSessionResponse>, Error> {
         let LoadSessionRequest { session_id, cwd, additional_directories, mcp_servers, .. } = request;
         not_started(&mcp_servers);
         let seat = self.open(client, &session_id, &cwd, &additional_directories, From::Start).await?;
         seat.shown().await;
-        Ok(LoadSessionResponse::new().modes(seat.modes()).config_options(seat.options()))
+        Ok((LoadSessionResponse::new().modes(seat.modes()).config_options(seat.options()), seat))
     }
 
     pub(crate) async fn resume(
         &self,
         client: ConnectionTo<Client>,
         request: ResumeSessionRequest,
-    ) -> Result<ResumeSessionResponse, Error> {
+    ) -> Result<Opened<ResumeSessionResponse>, Error> {
         let ResumeSessionRequest { session_id, cwd, additional_directories, mcp_servers, .. } = request;
         not_started(&mcp_servers);
         let seat = self.open(client, &session_id, &cwd, &additional_directories, From::Now).await?;
-        Ok(ResumeSessionResponse::new().modes(seat.modes()).config_options(seat.options()))
+        Ok((ResumeSessionResponse::new().modes(seat.modes()).config_options(seat.options()), seat))
     }
 
     async fn open(

@@ -37,6 +37,14 @@ pub(crate) fn input(prompt: Vec<ContentBlock>, takes_images: bool) -> Result<Inp
     Ok(Input { message, source: Source::Prompt, delivery: Delivery::Followup })
 }
 
+/// The text of a prompt that is nothing else.
+pub(crate) fn line(prompt: &[ContentBlock]) -> Option<&str> {
+    match prompt {
+        [ContentBlock::Text(text)] => Some(&text.text),
+        _ => None,
+    }
+}
+
 /// A file that the client sends along, told apart from what a person says.
 fn resource(uri: &str, text: &str) -> String {
     format!("<resource uri={}>\n{text}\n</resource>", json!(uri))

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use agent::{Agent, AgentPublished, Agents, Inbox, Live, Profile, Spec, TurnOutcome};
 use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
-    ConfigOptionUpdate, CurrentModeUpdate, PromptResponse, SessionConfigOption, SessionModeState, SessionNotification,
-    SessionUpdate,
+    AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, ConfigOptionUpdate, ContentBlock, ContentChunk,
+    CurrentModeUpdate, PromptResponse, SessionConfigOption, SessionModeState, SessionNotification, SessionUpdate,
+    StopReason, UnstructuredCommandInput,
 };
 use agent_client_protocol::{Client, Error};
 use context::{BoxError, Scope, Stop};
@@ -41,6 +42,8 @@ pub(crate) struct Seat {
     feed: Arc<Feed>,
     permission: Option<Arc<Permission>>,
     models: Vec<Route>,
+    connection: ConnectionTo<Client>,
+    flow: Arc<Flow>,
     /// The prompt that is being worked on.
     turn: Mutex<Option<CancellationToken>>,
 }
@@ -79,7 +82,9 @@ impl Seat {
         app.own(session.observe(session.len(), move |_| grew.grew()))?;
         let agents = app.get::<Agents>().ok_or("the app has no agents")?;
         let agent = agents.create(&app, Spec::new(session, profile)).await?;
-        let seat = Arc::new(Self { id, app, agent, feed, permission, models, turn: Mutex::default() });
+        let (turn, client) = (Mutex::default(), connection.clone());
+        let seat = Self { id, app, agent, feed, permission, models, connection: client, flow: flow.clone(), turn };
+        let seat = Arc::new(seat);
         let (weak, flow) = (Arc::downgrade(&seat), flow.clone());
         let feed = seat.feed.clone();
         seat.app.spawn("acp updates", Stop::Abort, async move {
@@ -115,6 +120,24 @@ impl Seat {
 
     pub(crate) fn options(&self) -> Vec<SessionConfigOption> {
         settings::options(&self.agent.profile().route, &self.models)
+    }
+
+    /// Tells the client which commands there are.
+    pub(crate) async fn announce(&self) {
+        let command = |listed: commands::Listed| {
+            let hint = listed.hint.map(|hint| AvailableCommandInput::Unstructured(UnstructuredCommandInput::new(hint)));
+            AvailableCommand::new(listed.name.to_string(), listed.description).input(hint)
+        };
+        let commands: Vec<_> = commands::list(self.agent.ctx().realm()).into_iter().map(command).collect();
+        if !commands.is_empty() {
+            self.send(SessionUpdate::AvailableCommandsUpdate(AvailableCommandsUpdate::new(commands))).await;
+        }
+    }
+
+    async fn send(&self, update: SessionUpdate) {
+        self.flow.room().await;
+        // A client that is gone need not be told.
+        let _ = self.connection.send_notification(SessionNotification::new(self.id.to_string(), update));
     }
 
     /// Waits until the client was sent everything that is in the log now.
@@ -199,11 +222,13 @@ const CANCELLED: &str = "cancelled by the client";
 
 impl Turn {
     /// Works on a prompt to its end, and until the client was sent everything about it.
-    pub(crate) async fn run(
-        self,
-        content: Vec<agent_client_protocol::v1::schema::ContentBlock>,
-    ) -> Result<PromptResponse, Error> {
+    pub(crate) async fn run(self, content: Vec<ContentBlock>) -> Result<PromptResponse, Error> {
         let agent = &self.seat.agent;
+        if let Some(text) = prompt::line(&content)
+            && let Some(outcome) = commands::dispatch(agent.ctx(), agent.session(), text, &self.cancelled).await
+        {
+            return self.commanded(outcome).await;
+        }
         let input = prompt::input(content, self.seat.takes_images())?;
         let session = agent.session();
         if session.latest::<SessionTitle>().is_none()
@@ -224,6 +249,21 @@ impl Turn {
         };
         self.seat.shown().await;
         prompt::stopped(&outcome)
+    }
+}
+
+impl Turn {
+    /// What a command says is for the person: the model never sees it.
+    async fn commanded(&self, outcome: commands::Outcome) -> Result<PromptResponse, Error> {
+        let said = match outcome {
+            commands::Outcome::Cancelled => return Ok(PromptResponse::new(StopReason::Cancelled)),
+            commands::Outcome::Said(said) => said,
+            commands::Outcome::Failed(why) => return Err(refused(why)),
+        };
+        self.seat.agent.session().flush().await.map_err(failed)?;
+        self.seat.shown().await;
+        self.seat.send(SessionUpdate::AgentMessageChunk(ContentChunk::new(ContentBlock::from(said)))).await;
+        Ok(PromptResponse::new(StopReason::EndTurn))
     }
 }
 
@@ -252,6 +292,7 @@ fn watch(app: &Scope, top: SessionId, feed: &Arc<Feed>) -> Result<(), BoxError> 
         if id == top {
             return;
         }
+        view.child(|nested| nested.published(id));
         let seen = session.observe(session.first_live_seq(), move |event| {
             view.child(|nested| nested.event(id, event));
         });

@@ -29,6 +29,7 @@
 //! # app.close().await?; Ok(()) }
 //! ```
 
+mod command;
 mod permission;
 mod plugin;
 mod presets;

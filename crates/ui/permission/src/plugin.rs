@@ -1,9 +1,13 @@
+use std::sync::Arc;
+
 use async_trait::async_trait;
+use commands::Command;
 use context::{BoxError, Ctx, Need, Plugin};
 use sandbox_policy::SandboxPolicy;
 use session::Sessions;
 use user_approval::Approval;
 
+use crate::command::PresetCommand;
 use crate::{Permission, PresetChosen, Presets};
 
 /// Provides [`Permission`].
@@ -33,6 +37,8 @@ impl Plugin for PermissionPlugin {
         let sandbox = ctx.get::<SandboxPolicy>().ok_or("no `SandboxPolicy` service")?;
         let approval = ctx.get::<Approval>().ok_or("no `Approval` service")?;
         sessions.learn::<PresetChosen>()?;
-        Ok(ctx.provide(Permission::new(config.presets, sandbox, approval))?)
+        let permission = Permission::new(config.presets, sandbox, approval);
+        ctx.register::<dyn Command>("preset", Arc::new(PresetCommand(permission.clone())))?;
+        Ok(ctx.provide(permission)?)
     }
 }

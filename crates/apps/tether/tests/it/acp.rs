@@ -9,4 +9,5 @@ mod permission;
 mod sessions;
 mod settings;
 mod show;
+mod slash;
 mod turn;

@@ -113,7 +113,7 @@ mod tests {
         let boundary = workspace().boundary_except(Mode::ReadOnly, std::slice::from_ref(&beside)).unwrap();
         assert_eq!((boundary.exceptions(), boundary.writable_roots().len()), (&[beside.clone()][..], 0));
         let boundary = workspace().boundary_except(Mode::WorkspaceWrite, &[inside, beside.clone()]).unwrap();
-        assert_eq!(boundary.exceptions(), [beside.clone()], "what is inside is held as it is");
+        assert_eq!(boundary.exceptions(), std::slice::from_ref(&beside), "what is inside is held as it is");
         assert_eq!(boundary.protected(), workspace().boundary(Mode::WorkspaceWrite).protected());
         let open = workspace().boundary_except(Mode::DangerFullAccess, &[beside]).unwrap();
         assert_eq!(open, workspace().boundary(Mode::DangerFullAccess));

@@ -233,8 +233,12 @@ pub(crate) struct Nested<'a> {
 }
 
 impl Nested<'_> {
+    pub(crate) fn published(&mut self, child: SessionId) {
+        self.children.published(child);
+    }
+
     pub(crate) fn started(&mut self, child: &subagent::ChildStarted) {
-        self.children.started(self.top, child, self.running);
+        self.children.started(self.top, child.into(), self.running);
     }
 
     pub(crate) fn progressed(&mut self, child: &subagent::ChildProgress) {

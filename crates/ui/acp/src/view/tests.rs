@@ -4,10 +4,11 @@ use std::sync::Arc;
 use agent::{Live, Signal};
 use agent_client_protocol::v1::schema::{ContentBlock, SessionUpdate, ToolCallStatus};
 use llm::{Content, Message};
-use session::{AssistantMessage, Session, Sessions, StepStart, ToolCalled, ToolReturned};
+use session::{AssistantMessage, Session, SessionId, Sessions, StepStart, ToolCalled, ToolReturned};
 use tools::ToolProgress;
 
-use super::{BATCH, Feed, PACE};
+use super::children::{Announced, Who};
+use super::{BATCH, Feed, Nested, PACE};
 
 fn feed() -> (Session, Arc<Feed>) {
     let session = Sessions::new().create("/ws");
@@ -123,6 +124,49 @@ fn a_client_that_did_not_read_is_shown_everything_in_order() {
     begin(&session, 3);
     hear(&feed, &session, "three");
     assert_eq!(next(&feed), ["o", "three"]);
+}
+
+/// Whatever a running call shows.
+fn progress_of(feed: &Feed) -> String {
+    let mut state = feed.lock();
+    state.running.values_mut().filter_map(|running| running.tail.shown()).collect()
+}
+
+#[test]
+fn what_a_child_does_before_it_is_announced_stands_behind_that() {
+    let (session, feed) = feed();
+    let (one, two) = (Sessions::new().create("/ws"), Sessions::new().create("/ws"));
+    begin(&session, 1);
+    call(&session, "a");
+    let announce = |nested: &mut Nested<'_>, child: &Session, parent: &Session, call: &str| {
+        let (who, parent) = (Who::Here(child.id()), parent.id());
+        let announced = Announced { who, parent, call: Some(call.into()), name: call.to_uppercase() };
+        nested.children.started(nested.top, announced, nested.running);
+    };
+    feed.child(|nested| {
+        nested.published(one.id());
+        nested.published(two.id());
+    });
+    hear(&feed, &one, "I begin");
+    call(&one, "b");
+    feed.child(|nested| nested.event(one.id(), one.snapshot().events_from(0).last().unwrap()));
+    hear(&feed, &two, "so do I");
+    assert_eq!(progress_of(&feed), "");
+    feed.child(|nested| announce(nested, &one, &session, "a"));
+    assert_eq!(progress_of(&feed), "A: started\nA:\nI begin\nA: bash\n");
+    feed.child(|nested| announce(nested, &two, &one, "b"));
+    hear(&feed, &two, " again");
+    let all = "A: started\nA:\nI begin\nA: bash\nA › B: started\nA › B:\nso do I again";
+    assert_eq!(progress_of(&feed), all);
+    // Nobody else's children, and no end of those that never come.
+    let strangers: Vec<_> = (0..1000).map(|_| SessionId::mint()).collect();
+    for child in strangers {
+        feed.child(|nested| nested.published(child));
+        for _ in 0..1000 {
+            feed.heard(&Live { session: child, signal: Signal::Text("x".into()) });
+        }
+    }
+    assert_eq!(progress_of(&feed), all);
 }
 
 #[test]

@@ -74,7 +74,8 @@ fn a_cancel_settles_the_question_at_once() {
     let begun = Instant::now();
     client.cancel(&session);
     assert_eq!(client.stopped(prompt), "cancelled");
-    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    // Anything but a wait for an answer, even where tests crowd each other.
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
     // The client is told that nobody waits, and what it answers then is dropped.
     assert_eq!(client.asked("$/cancel_request")["params"]["requestId"], question["id"]);
     client.reply(&question, json!({"outcome": {"outcome": "selected", "optionId": "allow"}}));

@@ -5,12 +5,12 @@ use serde_json::Value;
 use crate::run::world::World;
 
 /// Updates, a line each, with names in the place of what differs from run to run. Where words end up in one update or in
-/// two, and how often a running call is shown, is up to the machine.
+/// two, and how often a running call is shown, is up to the machine. What commands there are is told of every session.
 pub(super) fn shown(world: &World, sessions: &[&str], updates: &[Value]) -> String {
     let mut joined: Vec<Value> = Vec::new();
     for update in updates {
         let is_progress = update["sessionUpdate"] == "tool_call_update" && update.get("status").is_none();
-        if is_progress {
+        if is_progress || update["sessionUpdate"] == "available_commands_update" {
             continue;
         }
         match joined.last_mut() {

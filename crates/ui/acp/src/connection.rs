@@ -12,7 +12,7 @@ use agent_client_protocol::v1::schema::{
     Implementation, InitializeRequest, InitializeResponse, ListSessionsRequest, LoadSessionRequest, NewSessionRequest,
     PromptCapabilities, PromptRequest, ResumeSessionRequest, SessionCapabilities, SessionCloseCapabilities,
     SessionDeleteCapabilities, SessionListCapabilities, SessionResumeCapabilities, SetSessionConfigOptionRequest,
-    SetSessionModeRequest,
+    SetSessionModeRequest, SetSessionModeResponse,
 };
 use agent_client_protocol::v1::{ConnectionTo, Responder};
 use agent_client_protocol::{Agent, Client, Error, JsonRpcResponse, on_receive_notification, on_receive_request};
@@ -72,6 +72,18 @@ where
         }
         Ok(())
     };
+    let modes = desk.clone();
+    let mode = async move |request: SetSessionModeRequest, responder: Responder<_>, _: ConnectionTo<Client>| {
+        // Here, so that a prompt behind it is held to it.
+        let seat = match modes.set_mode(&request) {
+            Ok(seat) => seat,
+            Err(error) => return responder.respond_with_error(error),
+        };
+        work(&modes, responder, async move {
+            seat.saved().await?;
+            Ok(SetSessionModeResponse::new())
+        })
+    };
     let options = desk.clone();
     let option =
         async move |request: SetSessionConfigOptionRequest, responder: Responder<_>, _: ConnectionTo<Client>| {
@@ -94,7 +106,7 @@ where
         .on_receive_request(handler!(close, CloseSessionRequest), on_receive_request!())
         .on_receive_request(handler!(delete, DeleteSessionRequest), on_receive_request!())
         .on_receive_request(handler!(list, ListSessionsRequest), on_receive_request!())
-        .on_receive_request(handler!(set_mode, SetSessionModeRequest), on_receive_request!())
+        .on_receive_request(mode, on_receive_request!())
         .on_receive_request(option, on_receive_request!())
         .on_receive_request(prompt, on_receive_request!())
         .on_receive_notification(cancel, on_receive_notification!());

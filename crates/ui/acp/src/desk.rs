@@ -9,7 +9,7 @@ use agent_client_protocol::v1::schema::{
     self, CloseSessionRequest, CloseSessionResponse, DeleteSessionRequest, DeleteSessionResponse, ListSessionsRequest,
     ListSessionsResponse, LoadSessionRequest, LoadSessionResponse, McpServer, NewSessionRequest, NewSessionResponse,
     ResumeSessionRequest, ResumeSessionResponse, SessionInfo, SetSessionConfigOptionRequest,
-    SetSessionConfigOptionResponse, SetSessionModeRequest, SetSessionModeResponse,
+    SetSessionConfigOptionResponse, SetSessionModeRequest,
 };
 use agent_client_protocol::{Client, Error};
 use context::Ctx;
@@ -200,9 +200,10 @@ impl Desk {
         Ok(ListSessionsResponse::new(page).next_cursor(next))
     }
 
-    pub(crate) async fn set_mode(&self, request: SetSessionModeRequest) -> Result<SetSessionModeResponse, Error> {
-        self.seat(&request.session_id)?.set_mode(&request.mode_id.0).await?;
-        Ok(SetSessionModeResponse::new())
+    pub(crate) fn set_mode(&self, request: &SetSessionModeRequest) -> Result<Arc<Seat>, Error> {
+        let seat = self.seat(&request.session_id)?;
+        seat.set_mode(&request.mode_id.0)?;
+        Ok(seat)
     }
 
     pub(crate) fn set_option(

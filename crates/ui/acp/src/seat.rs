@@ -44,6 +44,8 @@ pub(crate) struct Seat {
     models: Vec<Route>,
     connection: ConnectionTo<Client>,
     flow: Arc<Flow>,
+    /// Held while settings change, so that nobody is told of what they are half way.
+    setting: Mutex<()>,
     /// The prompt that is being worked on.
     turn: Mutex<Option<CancellationToken>>,
 }
@@ -82,8 +84,9 @@ impl Seat {
         app.own(session.observe(session.len(), move |_| grew.grew()))?;
         let agents = app.get::<Agents>().ok_or("the app has no agents")?;
         let agent = agents.create(&app, Spec::new(session, profile)).await?;
-        let (turn, client) = (Mutex::default(), connection.clone());
-        let seat = Self { id, app, agent, feed, permission, models, connection: client, flow: flow.clone(), turn };
+        let (setting, turn) = (Mutex::default(), Mutex::default());
+        let (client, window) = (connection.clone(), flow.clone());
+        let seat = Self { id, app, agent, feed, permission, models, connection: client, flow: window, setting, turn };
         let seat = Arc::new(seat);
         let (weak, flow) = (Arc::downgrade(&seat), flow.clone());
         let feed = seat.feed.clone();
@@ -145,12 +148,19 @@ impl Seat {
         self.feed.shown(self.agent.session().len()).await;
     }
 
-    pub(crate) async fn set_mode(&self, mode: &str) -> Result<(), Error> {
+    /// Sets the mode of whatever begins from now on.
+    pub(crate) fn set_mode(&self, mode: &str) -> Result<(), Error> {
         let permission = self.permission.as_ref().ok_or_else(|| invalid("this app has no permission presets"))?;
+        let _setting = self.setting.lock().unwrap_or_else(PoisonError::into_inner);
         permission.choose(self.agent.session(), mode).map_err(|error| match error {
             ChooseError::UnknownPreset { .. } => invalid(error),
             _ => refused(error),
         })?;
+        Ok(())
+    }
+
+    /// Waits until everything that is in the log now is on the disk.
+    pub(crate) async fn saved(&self) -> Result<(), Error> {
         self.agent.session().flush().await.map_err(failed)
     }
 
@@ -203,6 +213,7 @@ impl Seat {
     }
 
     fn settings_changed(&self) -> Vec<SessionUpdate> {
+        let _setting = self.setting.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.feed.is_news(&self.settings_key()) {
             return Vec::new();
         }

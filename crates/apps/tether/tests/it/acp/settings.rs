@@ -51,6 +51,25 @@ fn presets_are_modes() {
 }
 
 #[test]
+fn a_prompt_is_held_to_the_mode_that_was_set_before_it() {
+    let world = World::new();
+    let mut client = Client::start(&world, &["--preset", "workspace-write"]);
+    let session = client.new_session(&world);
+    for at in 0..20 {
+        let mode =
+            |client: &mut Client, mode| client.send("session/set_mode", json!({"sessionId": session, "modeId": mode}));
+        // Nobody waits for the answer.
+        mode(&mut client, "read-only");
+        let prompt = client.prompt(&session, &format!("write {at}.txt x; say done"));
+        assert_eq!(client.stopped(prompt), "end_turn");
+        let wider = mode(&mut client, "workspace-write");
+        client.answer(wider).unwrap();
+    }
+    assert_eq!(world.files("area/root"), [].into(), "not once");
+    client.leave();
+}
+
+#[test]
 fn settings_that_no_preset_has_are_shown() {
     let world = World::new();
     let mut client = Client::start(&world, &["--sandbox", "read-only", "--approval", "never"]);

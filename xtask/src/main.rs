@@ -18,6 +18,7 @@ mod notes;
 mod picture;
 mod process;
 mod promises;
+mod real;
 mod rustdoc;
 mod snapshots;
 mod workspace;
@@ -38,11 +39,16 @@ usage: cargo xtask <command>
   mutants [CRATE [FLAG…]]  change what decides policy, see a test fail each time; needs cargo-mutants and cargo-nextest
   snapshots [--update]     every scenario has its snapshots, none is pending; --update records them again
   house                    file lengths, unfinished work, machine paths, what every crate says of itself
-  bench [--no-fail]        every benchmark, as one table; fails if a goal is missed, unless told not to";
+  bench [--no-fail]        every benchmark, as one table; fails if a goal is missed, unless told not to
+  real --kit DIR [--only NAME…]
+                           install and drive programs of others, as clients and as children, and print a table";
 
 fn main() -> ExitCode {
     if rustdoc::is_wanted() {
         return rustdoc::run();
+    }
+    if real::is_recorder() {
+        return real::record();
     }
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
@@ -69,6 +75,7 @@ fn run(args: &[&str]) -> anyhow::Result<ExitCode> {
         ["snapshots", "--update"] => snapshots::update(&Workspace::load()?)?,
         ["house"] => house::run(&Workspace::load()?)?,
         ["bench", rest @ ..] => bench::run(&Workspace::load()?, rest)?,
+        ["real", rest @ ..] => real::run(&Workspace::load()?, rest)?,
         [] | ["help" | "--help" | "-h"] => println!("{HELP}"),
         other => bail!("no such command: `{}`\n\n{HELP}", other.join(" ")),
     }

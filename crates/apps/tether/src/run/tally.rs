@@ -18,11 +18,15 @@ impl Tally {
         if let Some(AssistantMessage { usage: Some(usage), .. }) = event.get() {
             self.0.lock().unwrap_or_else(PoisonError::into_inner).0 += *usage;
         } else if let Some(denial) = event.get::<ToolReturned>().and_then(denial_of) {
-            let denials = &mut self.0.lock().unwrap_or_else(PoisonError::into_inner).1;
-            if denials.len() < LIMIT {
-                denials.push(ChildDenial::in_session(session, denial));
-            }
+            self.denied([ChildDenial::in_session(session, denial)]);
         }
+    }
+
+    /// What was denied where no log tells of it.
+    pub(crate) fn denied(&self, more: impl IntoIterator<Item = ChildDenial>) {
+        let denials = &mut self.0.lock().unwrap_or_else(PoisonError::into_inner).1;
+        let room = LIMIT.saturating_sub(denials.len());
+        denials.extend(more.into_iter().take(room));
     }
 
     pub(crate) fn totals(&self) -> (Usage, Vec<ChildDenial>) {

@@ -66,7 +66,7 @@ impl Watch {
     pub(crate) fn start(app: &Scope, view: Arc<dyn View>, tally: Arc<Tally>) -> Self {
         let realm: &Realm = app.realm();
         let (published, live, tools, started) = (view.clone(), view.clone(), view.clone(), view.clone());
-        let (progressed, ended) = (view.clone(), view);
+        let (progressed, ended, counted) = (view.clone(), view, tally.clone());
         let observing = Arc::new(Observing::default());
         let (begun, over) = (observing.clone(), observing.clone());
         let registrations = [
@@ -90,6 +90,10 @@ impl Watch {
             realm.on(move |child: &ChildStarted| started.child_started(child)),
             realm.on(move |child: &ChildProgress| progressed.child_progress(child)),
             realm.on(move |child: &ChildEnded| {
+                // One with a log has told of each where it happened.
+                if child.child.is_none() {
+                    counted.denied(child.result.denials.list.iter().cloned());
+                }
                 ended.child_ended(child);
                 let told = child.child.and_then(|id| lock(&over).remove(&id));
                 drop(told);

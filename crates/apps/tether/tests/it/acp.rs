@@ -5,6 +5,7 @@ mod client;
 mod ends;
 mod flood;
 mod frames;
+mod outside;
 mod permission;
 mod sessions;
 mod settings;

@@ -147,18 +147,24 @@ async fn durable() {
     parent.session().append(ModeSet::by_user(Mode::ReadOnly)).expect("open");
     one(&app, &parent).await;
     let (mut ours, mut bare, mut crowd, mut bare_crowd) = (f64::INFINITY, f64::INFINITY, f64::INFINITY, f64::INFINITY);
+    let mut ratios = Vec::new();
     for round in 0..120 {
-        ours = ours.min(sequential(&app, &parent, N).await);
+        let spawned = sequential(&app, &parent, N).await;
         let names = round * N..(round + 1) * N;
-        bare = bare.min(each(1, || names.clone().for_each(|n| bare_life(&dir, n))).as_secs_f64() / f64::from(N));
+        let written = each(1, || names.clone().for_each(|n| bare_life(&dir, n))).as_secs_f64() / f64::from(N);
+        (ours, bare) = (ours.min(spawned), bare.min(written));
+        ratios.push(spawned / written);
     }
+    // Of neighbours: a disk has its faster and its slower moments, and each of the two would have its own luckiest.
+    ratios.sort_by(f64::total_cmp);
+    let ratio = ratios[ratios.len() / 2];
     for round in 0..10 {
         crowd = crowd.min(at_once(&app, &parent, 400).await);
         bare_crowd = bare_crowd.min(bare_lives(&dir, 10_000 + round * 400, 400));
     }
     figure("spawn, one-turn reply, dispose, durable", ours, Unit::Time);
     figure("its three fdatasync and one directory sync, bare", bare, Unit::Time);
-    at_most("durable child ÷ its syncs bare", ours / bare, Unit::Ratio, 1.3);
+    at_most("durable child ÷ its syncs bare", ratio, Unit::Ratio, 1.3);
     figure("durable children, 100 at once", 1.0 / crowd, Unit::PerSecond);
     figure("the same ÷ their syncs bare on 4 threads", crowd / bare_crowd, Unit::Ratio);
     parent.dispose().await.expect("clean");

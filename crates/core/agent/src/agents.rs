@@ -25,8 +25,8 @@ pub struct Agents {
 pub struct Spec {
     /// Its log.
     pub session: Session,
-    /// Model and sampling.
-    pub profile: Profile,
+    /// Model and sampling. A child that is asked for nothing else shares its parent's.
+    pub profile: Arc<Profile>,
     /// Steps of its own, after those that the app has for every agent.
     pub setup: Vec<Arc<dyn AgentSetup>>,
     /// A message that it has before anyone can see it, made durable together with its first events.
@@ -89,8 +89,8 @@ pub struct AgentGone(pub SessionId);
 
 impl Spec {
     /// An agent without set-up of its own.
-    pub fn new(session: Session, profile: Profile) -> Self {
-        Self { session, profile, setup: Vec::new(), prompt: None }
+    pub fn new(session: Session, profile: impl Into<Arc<Profile>>) -> Self {
+        Self { session, profile: profile.into(), setup: Vec::new(), prompt: None }
     }
 }
 

@@ -103,9 +103,9 @@ impl Deref for Agent {
 }
 
 impl AgentRef {
-    pub(crate) fn new(ctx: Ctx, session: Session, profile: Profile) -> Self {
+    pub(crate) fn new(ctx: Ctx, session: Session, profile: Arc<Profile>) -> Self {
         let (wake, idle, state, waiters) = (Notify::new(), Notify::new(), Mutex::default(), Mutex::default());
-        let profile = Mutex::new(Arc::new(profile));
+        let profile = Mutex::new(profile);
         Self(Arc::new(Inner { ctx, session, profile, wake, idle, state, waiters }))
     }
 
@@ -130,8 +130,9 @@ impl AgentRef {
     }
 
     /// Has another model, or another sampling, from the next request on. Children that are there keep theirs.
-    pub fn set_profile(&self, profile: Profile) {
-        *self.0.profile.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(profile);
+    pub fn set_profile(&self, profile: impl Into<Arc<Profile>>) {
+        let profile = profile.into();
+        *self.0.profile.lock().unwrap_or_else(PoisonError::into_inner) = profile;
     }
 
     /// Sends a message that gets a turn of its own, after those before it. When this returns the log holds it; flush the

@@ -32,7 +32,7 @@ pub struct Composed {
 pub async fn compose(agents: &Agents, start: Start, seed: Seed) -> Result<Composed, StartError> {
     let Start { ctx, provider, parent, delegation, request, .. } = start;
     delegation.parent_session().flush().await.map_err(StartError::ParentLog)?;
-    let profile = profile(&parent.profile(), &request);
+    let profile = profile(parent.profile(), &request);
     let setup = Setup::of(&request, &delegation, &provider, &profile);
     let persona = setup.persona.as_deref();
     let session = session(delegation, seed, provider, &request, persona);
@@ -118,12 +118,16 @@ fn session(
     session
 }
 
-fn profile(parent: &Profile, request: &Request) -> Profile {
-    Profile {
+/// The parent's own where nothing else is asked for: resident children are many.
+fn profile(parent: Arc<Profile>, request: &Request) -> Arc<Profile> {
+    if request.model.is_none() && request.max_tokens.is_none() {
+        return parent;
+    }
+    Arc::new(Profile {
         route: request.model.clone().unwrap_or_else(|| parent.route.clone()),
         sampling: Sampling {
             max_tokens: request.max_tokens.or(parent.sampling.max_tokens),
             temperature: parent.sampling.temperature,
         },
-    }
+    })
 }

@@ -73,9 +73,8 @@ async fn it_says_what_is_asked_and_requests_share_it() {
     stage.app.register::<dyn Section>("tone", Text::new(0, "Be brief.")).unwrap();
     stage.tools(&["read"]);
     let sampling = Sampling { max_tokens: Some(99), temperature: Some(0.5) };
-    let mut spec =
-        Spec::new(stage.sessions.create("/home/me/project"), Profile::of("test/deep/thought".parse().unwrap()));
-    spec.profile.sampling = sampling.clone();
+    let profile = Profile { route: "test/deep/thought".parse().unwrap(), sampling: sampling.clone() };
+    let spec = Spec::new(stage.sessions.create("/home/me/project"), profile);
     let agent = in_time(stage.agents.create(&stage.app, spec)).await.unwrap();
     turn(&agent, "1").await;
     turn(&agent, "2").await;

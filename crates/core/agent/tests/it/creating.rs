@@ -56,7 +56,8 @@ async fn what_an_agent_registers_is_its_own_and_what_its_owner_did_it_does_not_s
     owner.provide(Arc::new(1_u8)).unwrap();
     let mut spec = stage.spec();
     spec.setup = vec![step(async |agent: AgentRef| Ok(agent.ctx().provide(Arc::new(2_u16))?))];
-    spec.profile.sampling = Sampling { max_tokens: Some(7), temperature: None };
+    let sampling = Sampling { max_tokens: Some(7), temperature: None };
+    spec.profile = Arc::new(Profile { sampling, ..Profile::clone(&spec.profile) });
     let agent = in_time(stage.agents.create(&owner, spec)).await.unwrap();
     assert_eq!(agent.ctx().get::<&str>().as_deref(), Some(&"the app's"));
     assert_eq!(agent.ctx().get::<u8>(), None, "the owner closes it; it does not look the owner up");

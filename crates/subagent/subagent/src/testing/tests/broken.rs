@@ -163,7 +163,8 @@ impl Broken {
             (Session::delegated(start.delegation, Seed::Fresh), Profile::clone(&start.parent.profile()));
         let route = start.request.model.unwrap_or(profile.route);
         let prompt = Some(Input::prompt(&*start.request.prompt));
-        let spec = Spec { prompt, ..Spec::new(session, Profile { route, ..profile }) };
+        let profile = Profile { route, ..profile };
+        let spec = Spec { prompt, ..Spec::new(session, profile) };
         let agent = self.agents.create(&start.ctx, spec).await?;
         Ok(Started { child: Some(agent.id()), result: self.result(agent, false) })
     }

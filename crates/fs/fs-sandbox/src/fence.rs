@@ -209,7 +209,8 @@ impl Ground {
         }
         let count = workspace.protected().len();
         let room = MAX_PROTECTED.checked_sub(count).ok_or(OpenError::TooManyProtected { count })?;
-        let git = Git { root: workspace.root().to_owned(), user, room };
+        let temp = workspace.temp_dir().map(Path::to_owned);
+        let git = Git { root: workspace.root().to_owned(), temp, user, room };
         let workspace = workspace.protect_what(Arc::new(git));
         let hold = |spelled: &Path, path: &Path| {
             let handle = Handle::root(path).map_err(|error| directory(path, error.into()))?;

@@ -33,41 +33,59 @@ impl Ground {
 
 /// `path`, absolute, with every link on it followed, also one that dangles. What does not exist is taken as it is named.
 pub(crate) fn lands(path: &Path) -> io::Result<PathBuf> {
-    let mut at = PathBuf::from("/");
-    let mut ahead = parts(&std::path::absolute(path)?);
-    let mut links = 0;
-    while let Some(part) = ahead.pop() {
+    let mut walk = Walk::along(path)?;
+    while walk.step()? {}
+    Ok(walk.at)
+}
+
+/// The way along a path, one name after the other, through links as well.
+pub(crate) struct Walk {
+    /// How far it came: where it ends, or, after an error, what it could not go on from.
+    pub(crate) at: PathBuf,
+    /// The links that it went through.
+    pub(crate) links: Vec<PathBuf>,
+    ahead: Vec<OsString>,
+}
+
+impl Walk {
+    pub(crate) fn along(path: &Path) -> io::Result<Self> {
+        Ok(Self { at: PathBuf::from("/"), links: Vec::new(), ahead: parts(&std::path::absolute(path)?) })
+    }
+
+    /// Goes on by one name. Whether there was one.
+    pub(crate) fn step(&mut self) -> io::Result<bool> {
+        let Some(part) = self.ahead.pop() else { return Ok(false) };
         if part == ".." {
-            if !at.metadata()?.is_dir() {
+            if !self.at.metadata()?.is_dir() {
                 return Err(Errno::NOTDIR.into());
             }
-            at.pop();
-            continue;
+            self.at.pop();
+            return Ok(true);
         }
-        let next = at.join(&part);
+        let next = self.at.join(&part);
         let target = match next.read_link() {
             Ok(target) => target,
             Err(error) => match Errno::from_io_error(&error) {
                 Some(Errno::INVAL | Errno::NOENT | Errno::NOTDIR) => {
-                    at = next;
-                    continue;
+                    self.at = next;
+                    return Ok(true);
                 }
                 _ => return Err(error),
             },
         };
-        links += 1;
-        if links > MAX_LINKS {
+        if self.links.len() == MAX_LINKS {
             return Err(Errno::LOOP.into());
         }
-        if !ahead.is_empty() && shows_a_process(&at, &target)? {
+        self.links.push(next);
+        if !self.ahead.is_empty() && shows_a_process(&self.at, &target)? {
             return Err(io::Error::other("it leads through a process, and where to cannot be told"));
         }
         if target.is_absolute() {
-            at = PathBuf::from("/");
+            self.at = PathBuf::from("/");
         }
-        ahead.extend(parts(&target));
+        self.ahead.extend(parts(&target));
+        Ok(true)
     }
-    Ok(at)
 }
 
 /// How else than by [`lands`] a place is called: as it was given, and by its own name where that is a link.

@@ -11,16 +11,18 @@ use rustix::fs::{Mode, OFlags, open};
 use super::Unread;
 
 /// How much is read at each look, in bytes.
-const MAX_BYTES: u64 = 1024 * 1024;
+const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
 /// How much may be read yet.
 pub(super) struct Room(u64);
 
-impl Room {
-    pub(super) fn whole() -> Self {
+impl Default for Room {
+    fn default() -> Self {
         Self(MAX_BYTES)
     }
+}
 
+impl Room {
     /// What a file holds. Nothing, where there is none or something that git would not read to its end.
     pub(super) fn content(&mut self, path: &Path) -> Result<Vec<u8>, Unread> {
         let failed = |source: io::Error| Unread::Io { path: path.to_owned(), source };
@@ -48,8 +50,8 @@ impl Room {
         Ok(self.content(path)?.strip_prefix(b"gitdir: ").and_then(place))
     }
 
-    /// The place that a `commondir` file names.
-    pub(super) fn common_dir(&mut self, path: &Path) -> Result<Option<PathBuf>, Unread> {
+    /// The place that a file such as `commondir` or a worktree's `gitdir` names.
+    pub(super) fn named(&mut self, path: &Path) -> Result<Option<PathBuf>, Unread> {
         Ok(place(&self.content(path)?))
     }
 }
@@ -97,10 +99,10 @@ mod tests {
     fn what_is_read_is_bounded_and_a_part_is_an_error() {
         let dir = tempfile::tempdir().unwrap();
         let (whole, more) = (dir.path().join("whole"), dir.path().join("more"));
-        std::fs::write(&whole, vec![b'x'; 1024 * 1024]).unwrap();
+        std::fs::write(&whole, vec![b'x'; 4 * 1024 * 1024]).unwrap();
         std::fs::write(&more, "x").unwrap();
-        let mut room = Room::whole();
-        assert_eq!(room.content(&whole).unwrap().len(), 1024 * 1024);
+        let mut room = Room::default();
+        assert_eq!(room.content(&whole).unwrap().len(), 4 * 1024 * 1024);
         assert!(matches!(room.content(&more), Err(Unread::TooLong { path }) if path == more));
         assert!(room.content(&dir.path().join("none")).unwrap().is_empty());
     }

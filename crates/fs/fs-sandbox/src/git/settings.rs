@@ -1,10 +1,10 @@
-//! The settings in a configuration file of git's that name a place.
+//! The settings in a configuration file of git's that name a place or a program.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Setting {
     /// `core.hooksPath`.
     Hooks(PathBuf),
@@ -12,10 +12,14 @@ pub(super) enum Setting {
     Include(PathBuf),
     /// `core.worktree`.
     Top(PathBuf),
+    /// `init.templateDir`.
+    Template(PathBuf),
+    /// A program, or a line for a shell.
+    Command(Vec<u8>),
 }
 
-/// The settings in a configuration file's text that name a place, as they are written there. A condition counts as met.
-/// Those that begin with `%`, which stands for where git is installed, are left out.
+/// The settings in a configuration file's text that name a place or a program, as they are written there. A condition counts
+/// as met. Places that begin with `%`, which stands for where git is installed, are left out.
 pub(super) fn settings(text: &[u8]) -> Vec<Setting> {
     let mut text = Text(text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text));
     let (mut section, mut all) = (Vec::new(), Vec::new());
@@ -26,21 +30,62 @@ pub(super) fn settings(text: &[u8]) -> Vec<Setting> {
             // A comment has no key, and so no value.
             _ => {
                 let key = text.word(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-                let Some(value) = text.value() else { continue };
-                let setting = match (&section[..], &key[..]) {
-                    (b"core", b"hookspath") => Setting::Hooks,
-                    (b"core", b"worktree") => Setting::Top,
-                    (b"include" | b"includeif", b"path") => Setting::Include,
-                    _ => continue,
-                };
-                let path = value.strip_prefix(b":(optional)").unwrap_or(&value);
-                if !matches!(path.first(), None | Some(b'%')) && !path.contains(&0) {
-                    all.push(setting(PathBuf::from(OsString::from_vec(path.to_vec()))));
+                if let Some(value) = text.value() {
+                    all.extend(setting(&section, &key, value));
                 }
             }
         }
     }
     all
+}
+
+fn setting(section: &[u8], key: &[u8], value: Vec<u8>) -> Option<Setting> {
+    let place = match (section, key) {
+        (b"core", b"hookspath") => Setting::Hooks,
+        (b"core", b"worktree") => Setting::Top,
+        (b"init", b"templatedir") => Setting::Template,
+        (b"include" | b"includeif", b"path") => Setting::Include,
+        _ => return is_command(section, key, &value).then_some(Setting::Command(value)),
+    };
+    let path = value.strip_prefix(b":(optional)").unwrap_or(&value);
+    let is_one = !matches!(path.first(), None | Some(b'%')) && !path.contains(&0);
+    is_one.then(|| place(PathBuf::from(OsString::from_vec(path.to_vec()))))
+}
+
+/// Whether git runs the value, by `git help config`.
+fn is_command(section: &[u8], key: &[u8], value: &[u8]) -> bool {
+    match section {
+        b"core" => {
+            const KEYS: [&[u8]; 7] =
+                [b"fsmonitor", b"sshcommand", b"editor", b"pager", b"askpass", b"gitproxy", b"alternaterefscommand"];
+            KEYS.contains(&key)
+        }
+        b"alias" => value.first() == Some(&b'!') || key == b"command",
+        b"submodule" => key == b"update" && value.first() == Some(&b'!'),
+        b"remote" => match key {
+            b"url" | b"pushurl" => value.starts_with(b"ext::"),
+            _ => matches!(key, b"uploadpack" | b"receivepack"),
+        },
+        b"pager" => true,
+        b"filter" => matches!(key, b"clean" | b"smudge" | b"process"),
+        b"diff" => matches!(key, b"command" | b"textconv" | b"external"),
+        b"merge" => key == b"driver",
+        b"sequence" => key == b"editor",
+        b"credential" => key == b"helper",
+        b"gpg" => matches!(key, b"program" | b"defaultkeycommand"),
+        b"interactive" => key == b"difffilter",
+        b"difftool" | b"mergetool" | b"guitool" | b"browser" | b"man" => matches!(key, b"cmd" | b"path"),
+        b"trailer" => matches!(key, b"cmd" | b"command"),
+        b"hook" | b"tar" => key == b"command",
+        b"uploadpack" => key == b"packobjectshook",
+        b"gc" => key == b"recentobjectshook",
+        b"imap" => key == b"tunnel",
+        b"sendemail" => {
+            const KEYS: [&[u8]; 5] = [b"sendmailcmd", b"smtpserver", b"tocmd", b"cccmd", b"headercmd"];
+            KEYS.contains(&key)
+        }
+        _ => false,
+    }
 }
 
 /// What is left of a text.
@@ -137,6 +182,7 @@ mod tests {
     fn settings_are_read_as_git_writes_them_and_people_do() {
         let hooks = |path: &str| vec![Setting::Hooks(path.into())];
         let include = |path: &str| vec![Setting::Include(path.into())];
+        let runs = |line: &str| Setting::Command(line.into());
         for (text, want) in [
             ("[core]\n\thooksPath = .githooks\n", hooks(".githooks")),
             ("\u{feff}[CORE] HOOKSPATH=a # why\r\n", hooks("a")),
@@ -160,6 +206,14 @@ mod tests {
             ("[core]\nhooksPath = \"a#b;c\" # d\n", hooks("a#b;c")),
             ("[core]\nhooksPath = a\\\r\nb\n", hooks("ab")),
             ("[core]\nhooksPath = a\\\rb\n", hooks("a\rb")),
+            ("[init] templateDir = ~/t\n", vec![Setting::Template("~/t".into())]),
+            ("[alias]\n a = \"!./x y\"\n b = log\n[alias \"c\"]\ncommand = d\n", vec![runs("!./x y"), runs("d")]),
+            (
+                "[remote \"o\"]\nurl = https://x/y\nurl = ext::sh x\nuploadpack = ./u\n",
+                vec![runs("ext::sh x"), runs("./u")],
+            ),
+            ("[submodule \"s\"]\nupdate = rebase\nupdate = !x\n[diff]\ncolor = x\n", vec![runs("!x")]),
+            ("[filter \"f\"]\nclean = x; no\nrequired\n[pager]\nlog = p\n", vec![runs("x"), runs("p")]),
         ] {
             assert_eq!(settings(text.as_bytes()), want, "{text:?}");
         }

@@ -93,21 +93,35 @@ fn what_is_protected_is_bounded() {
     includes(253, "..");
     assert_eq!(write(&world, &fence, "file.txt"), How::Done);
     includes(254, "..");
-    assert!(refused(&world, &fence).contains("254 paths or more, and at most 253 can be protected"));
-    // The repository, three places in it and the person's configuration are looked at for any root, and each of these once.
-    includes(4096 - 5, "/nowhere");
+    assert!(
+        refused(&world, &fence).contains("leads to 254 places in this workspace, and at most 253 can be protected")
+    );
+    includes(9_000, "/nowhere");
     assert_eq!(write(&world, &fence, "file.txt"), How::Done);
-    includes(4096 - 4, "/nowhere");
-    assert!(refused(&world, &fence).contains("leads to 4097 paths or more"));
+    includes(12_000, "/nowhere");
+    assert!(refused(&world, &fence).contains("leads along more than 32768 names"));
     world.mode.set(Mode::DangerFullAccess);
     assert_eq!(write(&world, &fence, "file.txt"), How::Done);
     world.mode.set(Mode::WorkspaceWrite);
 
-    std::fs::write(world.at("ws/.git/config"), "[core]\nhooksPath = a").unwrap();
-    for n in 0..4096 {
-        std::fs::write(world.at(&format!("ws/.git/hooks/{n}")), "").unwrap();
+    // Few settings, each of which leads through as many links as there may be, and all of them to one place.
+    std::fs::create_dir(world.at("ws/ring")).unwrap();
+    for n in 0..38 {
+        world.link(format!("../ring/{n}"), &format!("ws/ring/{}", n + 1));
     }
-    assert!(refused(&world, &fence).contains("leads to 4097 paths or more"));
+    includes(1_900, "../ring/38");
+    assert!(refused(&world, &fence).contains("leads along more than 32768 names"));
+
+    std::fs::write(world.at("ws/.git/config"), "[core]\nhooksPath = a").unwrap();
+    assert_eq!(write(&world, &fence, "file.txt"), How::Done);
+    let many = |directory: &str| {
+        std::fs::create_dir_all(world.at(directory)).unwrap();
+        (0..=32_768).for_each(|n| std::fs::write(world.at(&format!("{directory}/{n}")), "").unwrap());
+        assert!(refused(&world, &fence).contains("leads along more than 32768 names"), "{directory}");
+        std::fs::remove_dir_all(world.at(directory)).unwrap();
+    };
+    many("ws/.git/hooks");
+    many("ws/.git/worktrees");
 }
 
 #[test]
@@ -116,20 +130,20 @@ fn no_configuration_is_left_unread() {
     let fence = world.fence();
     // With `.git/config` itself, and hooks that only the last one names.
     let spread = |files: usize| {
-        let includes = (1..files).map(|n| format!("path = ../i{n}\n")).collect::<String>();
+        let includes = (1..files).map(|n| format!("path = ../../outside/i{n}\n")).collect::<String>();
         std::fs::write(world.at("ws/.git/config"), format!("[include]\n{includes}")).unwrap();
         for n in 1..files {
             let hooks = if n + 1 == files { "[core]\nhooksPath = quiet\n" } else { "" };
-            std::fs::write(world.at(&format!("ws/i{n}")), hooks).unwrap();
+            std::fs::write(world.at(&format!("outside/i{n}")), hooks).unwrap();
         }
     };
-    spread(64);
+    spread(256);
     assert_eq!(write(&world, &fence, "quiet/pre-commit"), How::Denied(Why::Protected));
-    spread(65);
+    spread(257);
     let said = refused(&world, &fence);
-    assert!(said.contains("more than 64 files") && said.contains("i64 among them"), "{said}");
+    assert!(said.contains("more than 256 files") && said.contains("i256 among them"), "{said}");
 
-    let long = format!("#{}\n[core]\nhooksPath = quiet\n", "x".repeat(1024 * 1024));
+    let long = format!("#{}\n[core]\nhooksPath = quiet\n", "x".repeat(4 * 1024 * 1024));
     std::fs::write(world.at("ws/.git/config"), long).unwrap();
     let said = refused(&world, &fence);
     assert!(said.contains("ws/.git/config is longer than is read of it"), "{said}");

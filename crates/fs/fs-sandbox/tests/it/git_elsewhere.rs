@@ -1,8 +1,11 @@
 //! A repository that is not the `.git` directory of the root, and configuration that is not a repository's.
 
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
 use fs::{FileSystem, Why};
 use fs_sandbox::Fence;
-use sandbox::{Mode, Workspace};
+use sandbox::{Extent, Mode, Protected, Workspace};
 
 use crate::world::{How, World, how};
 
@@ -89,9 +92,9 @@ fn a_root_inside_a_repository_is_led_into_by_it() {
     world.put(".git/config", "[core]\nhooksPath = ws/tools/hooks\n[include]\npath = ../ws/conf/git\n");
     let fence = world.fence();
     check(&world, &fence, &["tools/hooks/pre-commit", "conf/git"], &["tools/x", "conf/x", "hooks/x"]);
-    // Once there is one here, that one counts.
+    // Whoever works above goes on to be led here when there is one here as well.
     world.put("ws/.git/HEAD", "ref: refs/heads/main");
-    check(&world, &fence, &[".git/config"], &["tools/hooks/pre-commit", "conf/git"]);
+    check(&world, &fence, &[".git/config", "tools/hooks/pre-commit", "conf/git"], &["tools/x", "hooks/x"]);
 
     let world = World::new(Mode::WorkspaceWrite).bare();
     world.put(".git", "gitdir: ws/store\n");
@@ -115,6 +118,209 @@ fn a_persons_own_configuration_leads_into_the_root() {
     let fence = world.open(Workspace::new(&home)).unwrap();
     check(&world, &fence, &[".gitconfig", "more", ".githooks/x"], &["notes", "githooks/x"]);
 }
+
+/// As `git worktree add` makes them, inside the root and beside it.
+#[test]
+fn each_worktree_has_hooks_and_settings_of_its_own() {
+    let world = World::new(Mode::WorkspaceWrite);
+    for (name, place) in [("in", "ws/trees/in"), ("beside", "beside")] {
+        let own = format!("ws/.git/worktrees/{name}");
+        world.put(&format!("{place}/.git"), &format!("gitdir: {}\n", world.at(&own).display()));
+        world.put(&format!("{own}/gitdir"), &format!("{}\n", world.at(place).join(".git").display()));
+        world.put(&format!("{own}/commondir"), "../..\n");
+        world.put(&format!("{own}/HEAD"), "ref: refs/heads/x");
+    }
+    world.put("ws/.git/config", "[core]\nhooksPath = .husky\n[extensions]\nworktreeConfig = true\n");
+    world.put(
+        "ws/.git/worktrees/beside/config.worktree",
+        &format!("[core]\nhooksPath = {}\n", world.at("ws/far").display()),
+    );
+    let protected = [".husky/x", "trees/in/.husky/x", "trees/in/.git", "far/pre-commit"];
+    check(&world, &world.fence(), &protected, &["trees/in/file", "trees/in/husky/x", "trees/x", "beside/x"]);
+
+    // Where the root is such a one, and the repository lies in it.
+    let world = World::new(Mode::WorkspaceWrite).bare();
+    world.put("ws/.git", "gitdir: main/.git/worktrees/ws\n");
+    world.put("ws/main/.git/worktrees/ws/commondir", "../..\n");
+    world.put("ws/main/.git/config", "[core]\nhooksPath = .husky\n");
+    check(&world, &world.fence(), &["main/.husky/x", ".husky/x", "main/.git/config"], &["main/file"]);
+}
+
+/// As `git submodule` keeps them, with parts in a name and with some of their own.
+#[test]
+fn each_submodule_has_hooks_of_its_own() {
+    let world = World::new(Mode::WorkspaceWrite);
+    for (module, top) in [("a/b", "../../../../lib/b"), ("a/b/modules/c", "../../../../../../lib/b/c")] {
+        world.put(&format!("ws/.git/modules/{module}/HEAD"), "ref: refs/heads/main");
+        let config = format!("[core]\nworktree = {top}\nhooksPath = .githooks\n");
+        world.put(&format!("ws/.git/modules/{module}/config"), &config);
+    }
+    world.link("../../../../tools/check", "ws/.git/modules/a/b/check");
+    std::fs::create_dir(world.at("ws/.git/modules/a/b/hooks")).unwrap();
+    world.link("../check", "ws/.git/modules/a/b/hooks/pre-push");
+    // One that a worktree has, which is not the main one's.
+    world.put("ws/.git/worktrees/w/modules/d/HEAD", "ref: refs/heads/main");
+    let config = "[core]\nworktree = ../../../../../trees/w/d\nhooksPath = .githooks\n";
+    world.put("ws/.git/worktrees/w/modules/d/config", config);
+    // Its settings are not the root's.
+    let free = [".githooks/x", "lib/b/file", "lib/.githooks/x", "tools/other"];
+    check(
+        &world,
+        &world.fence(),
+        &["lib/b/.githooks/x", "lib/b/c/.githooks/x", "trees/w/d/.githooks/x", "tools/check"],
+        &free,
+    );
+
+    let deep = std::iter::repeat_n("m", 14).collect::<Vec<_>>().join("/");
+    world.put(&format!("ws/.git/modules/{deep}/HEAD"), "ref: refs/heads/main");
+    let withheld = world.fence().workspace().boundary(Mode::WorkspaceWrite).withheld().map(str::to_owned);
+    assert!(withheld.is_some_and(|why| why.contains("submodules lie more than 12 deep")));
+}
+
+/// Husky's ninth version: what git is led to calls what is beside it.
+#[test]
+fn what_a_dispatcher_of_hooks_calls_is_protected() {
+    let world = World::new(Mode::WorkspaceWrite);
+    world.put("ws/.git/config", "[core]\nhooksPath = .husky/_\n");
+    let fence = world.fence();
+    check(&world, &fence, &[".husky/_/pre-commit", ".husky/pre-commit", ".husky/new"], &["husky"]);
+    world.put("ws/.git/config", "[core]\nhooksPath = sub/../_\n");
+    check(&world, &fence, &["_/pre-commit"], &["sub/x", "file.txt"]);
+}
+
+#[test]
+fn what_git_has_for_a_program_is_protected() {
+    let world = World::new(Mode::WorkspaceWrite);
+    world.put("ws/tools/clean.js", "");
+    world.put("ws/words", "");
+    world.put("ws/program", "");
+    std::fs::set_permissions(world.at("ws/program"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    world.put(
+        "ws/.git/config",
+        "[core]\nfsmonitor = .git-monitor/run\n[filter \"f\"]\nclean = node tools/clean.js %f\n\
+         [alias]\np = !program && less words sub\n[init]\ntemplateDir = ~/../ws/template\n",
+    );
+    let fence = world.fence();
+    let protected = [".git-monitor/run", "tools/clean.js", "program", "template/hooks/x"];
+    check(&world, &fence, &protected, &["words", "sub/x", "node", "tools/x", ".git-monitor/other"]);
+    world.put("person/.gitconfig", "[core]\nfsmonitor = ~/../ws/monitor\n");
+    world.put("ws/monitor", "");
+    check(&world, &fence, &["monitor"], &[]);
+    world.put("person/.gitconfig", "[core]\nhooksPath = ~nobody-of-this-name/hooks\n");
+    let said = world.run(fence.write("file.txt", b"x".to_vec(), None)).unwrap_err().to_string();
+    assert!(said.contains("names the home of \"nobody-of-this-name\", who is not in /etc/passwd"), "{said}");
+}
+
+/// A directory may be put away, and a file put there.
+#[test]
+fn a_directory_in_the_place_of_a_configuration_stays_one() {
+    let world = World::new(Mode::WorkspaceWrite);
+    world.put("ws/.git/config", "[include]\npath = ../inc\npath = ..\n");
+    world.put("ws/inc/x", "");
+    let fence = world.fence();
+    check(&world, &fence, &["inc"], &["inc/y", "file.txt"]);
+    let boundary = fence.workspace().boundary(Mode::WorkspaceWrite);
+    let entry = Protected { path: world.at("ws/inc"), extent: Extent::Entry };
+    assert!(boundary.protected().contains(&entry), "{:?}", boundary.protected());
+}
+
+/// A link that leads git on is not put to lead it elsewhere.
+#[test]
+fn every_link_on_the_way_is_protected() {
+    let world = World::new(Mode::WorkspaceWrite);
+    std::fs::create_dir(world.at("ws/far")).unwrap();
+    for (target, link) in [("../../one", "ws/.git/hooks/pre-push"), ("two", "ws/one"), ("far/three", "ws/two")] {
+        world.link(target, link);
+    }
+    world.link("../last", "ws/far/three");
+    // One that is a file and a directory of hooks; and one outside the root, where commands write as well.
+    world.put(
+        "ws/.git/config",
+        "[core]\nhooksPath = alias/hooks\nhooksPath = both\nhooksPath = ../temp/hooks\n\
+         [include]\npath = ../none/../inc\npath = ../both\n",
+    );
+    world.link("sub", "ws/alias");
+    world.link("../../ring", "ws/.git/hooks/post-merge");
+    world.link("gnir", "ws/ring");
+    world.link("ring", "ws/gnir");
+    world.put("ws/.git/commondir", "");
+    let boundary = world.fence().workspace().boundary(Mode::WorkspaceWrite);
+    let protected = |path: &str, extent| {
+        let path = path.strip_prefix("../").map_or_else(|| world.at("ws").join(path), |path| world.at(path));
+        let wanted = Protected { path, extent };
+        assert!(boundary.protected().contains(&wanted), "{wanted:?}: {:#?}", boundary.protected());
+    };
+    for link in ["one", "two", "far/three", "alias", "ring", "gnir", "none"] {
+        protected(link, Extent::Entry);
+    }
+    for file in ["last", "inc"] {
+        protected(file, Extent::File);
+    }
+    for tree in ["sub/hooks", "both", "../temp/hooks"] {
+        protected(tree, Extent::Tree);
+    }
+}
+
+/// Whoever owns what is closed can open it within the next command.
+#[test]
+fn what_is_closed_inside_the_root_is_not_passed_over() {
+    let world = World::new(Mode::WorkspaceWrite);
+    world.put("ws/.git/config", "[core]\nhooksPath = shut/hooks\n");
+    world.put("ws/shut/hooks/pre-commit", "");
+    let closed = world.at("ws/shut");
+    let mode = |mode| std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(mode)).unwrap();
+    let fence = world.fence();
+    let withheld = || as_nobody(|| fence.workspace().boundary(Mode::WorkspaceWrite).withheld().map(str::to_owned));
+    open_to_nobody(&world.top);
+    assert_eq!(withheld(), None);
+    mode(0o000);
+    let said = withheld().expect("closed");
+    assert!(said.contains("ws/shut/hooks cannot be read: Permission denied"), "{said}");
+    mode(0o711);
+    // The directory itself can be entered, and what is in it not be listed.
+    std::fs::set_permissions(world.at("ws/shut/hooks"), std::fs::Permissions::from_mode(0o311)).unwrap();
+    assert!(withheld().expect("closed").contains("ws/shut/hooks cannot be read"));
+    std::fs::remove_dir_all(world.at("ws/shut")).unwrap();
+    assert_eq!(withheld(), None);
+    // Outside it counts as git has it: nobody gets there.
+    world.put("ws/.git/config", &format!("[core]\nhooksPath = {}\n", world.at("vault/hooks").display()));
+    world.put("vault/hooks/x", "");
+    std::fs::set_permissions(world.at("vault"), std::fs::Permissions::from_mode(0o000)).unwrap();
+    assert_eq!(withheld(), None);
+    // A person's own file counts where it is in the root.
+    world.put("person/.gitconfig", "");
+    let shut = |path: &str| std::fs::set_permissions(world.at(path), std::fs::Permissions::from_mode(0o000)).unwrap();
+    shut("person/.gitconfig");
+    assert_eq!(withheld(), None);
+    std::fs::remove_file(world.at("person/.gitconfig")).unwrap();
+    world.link("../ws/dotfile", "person/.gitconfig");
+    world.put("ws/dotfile", "");
+    shut("ws/dotfile");
+    assert!(withheld().expect("closed").contains(".gitconfig cannot be read"));
+}
+
+/// What an ordinary user finds. Who is one already is that one.
+fn as_nobody<T: Send>(look: impl FnOnce() -> T + Send) -> T {
+    let look = || {
+        if rustix::process::geteuid().is_root() {
+            // Of this thread alone.
+            let nobody = rustix::process::Uid::from_raw(NOBODY);
+            rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
+        }
+        look()
+    };
+    std::thread::scope(|scope| scope.spawn(look).join().unwrap())
+}
+
+/// All that is there now is the ordinary user's, and so not by the mode of what is around it.
+fn open_to_nobody(top: &Path) {
+    if rustix::process::geteuid().is_root() {
+        std::os::unix::fs::chown(top, Some(NOBODY), None).unwrap();
+    }
+    std::fs::set_permissions(top, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+const NOBODY: u32 = 65534;
 
 /// Git runs the commands in them when a person goes on with a rebase.
 #[test]

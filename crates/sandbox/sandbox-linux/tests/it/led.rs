@@ -1,6 +1,7 @@
 //! What git is led to is one thing for commands and for file tools, at every call.
 
 use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -127,7 +128,7 @@ fn where_git_cannot_be_followed_nothing_is_written() {
     for (tier, ..) in usable() {
         let agent = Agent::new(sandbox(tier));
         let config = agent.yard.root.join(".git/config");
-        put(&config, format!("#{}\n", "x".repeat(1024 * 1024))).unwrap();
+        put(&config, format!("#{}\n", "x".repeat(4 * 1024 * 1024))).unwrap();
         let refused = agent.bash("echo x > src/new").unwrap_err();
         assert!(matches!(refused, ShellError::NotEnforceable(_)), "{refused}");
         let said = refused.to_string();
@@ -162,5 +163,32 @@ fn a_git_file_leads_commands_as_well() {
         let is_held = root.join("store/tree/hooks/sample").exists() && fs::read(root.join(".git")).unwrap().len() > 2;
         // Without namespaces a name cannot be held, but it is told that it was not.
         assert!(is_held || !ran.finished.notes.is_empty(), "{ran:?}");
+    }
+}
+
+/// Also one between the first, which git names, and what the last leads to.
+#[test]
+fn every_link_that_leads_git_on_is_held() {
+    use std::os::unix::fs::symlink;
+    for (tier, ..) in usable() {
+        let agent = Agent::new(sandbox(tier));
+        let root = &agent.yard.root;
+        fs::create_dir_all(root.join("far")).unwrap();
+        fs::create_dir_all(root.join("v1/hooks")).unwrap();
+        put(root.join("far/check"), "mine").unwrap();
+        let links = [("../../one", ".git/hooks/pre-push"), ("two", "one"), ("far/check", "two"), ("v1", "alias")];
+        links.iter().for_each(|(target, link)| symlink(target, root.join(link)).unwrap());
+        put(root.join(".git/config"), "[core]\nhooksPath = alias/hooks\n").unwrap();
+        agent.check("far/check2", true);
+        let script = "for link in one two alias; do rm $link; mv $link gone; ln -sfn src $link; echo x > $link; done; \
+                      mv far f; mv v1 v; echo x > far/check; echo x > v1/hooks/x; echo tried";
+        let ran = agent.bash(script).unwrap();
+        let leads =
+            |(target, link): &(&str, &str)| fs::read_link(root.join(link)).is_ok_and(|to| to == Path::new(target));
+        let is_held = links.iter().all(leads)
+            && fs::read_to_string(root.join("far/check")).is_ok_and(|text| text == "mine")
+            && fs::read_dir(root.join("v1/hooks")).is_ok_and(|hooks| hooks.count() == 0);
+        // Without namespaces a name cannot be held, but it is told that it was not.
+        assert!(is_held || tier == Tier::WithoutNamespaces && !ran.finished.notes.is_empty(), "{ran:?}");
     }
 }

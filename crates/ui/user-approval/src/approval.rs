@@ -1,3 +1,4 @@
+use std::pin::pin;
 use std::sync::Arc;
 
 use context::Registration;
@@ -107,7 +108,8 @@ impl Approval {
                 let answered = tokio::select! {
                     biased;
                     () = cancelled.cancelled() => Outcome::Cancelled,
-                    outcome = self.answerers.consult(&question) => outcome,
+                    // Whoever looks at the log while a person thinks finds the question.
+                    outcome = meanwhile(self.answerers.consult(&question), session.flush()) => outcome,
                 };
                 match answered {
                     Outcome::AllowedOnce => self.by_then(&session.snapshot(), turn),
@@ -159,6 +161,18 @@ impl Drop for Undecided<'_> {
         if !self.written {
             // A closed session takes no decision either; the ask permits nothing without one.
             let _ = self.session.append(ApprovalDecided { request_id: self.request_id, outcome: Outcome::Cancelled });
+        }
+    }
+}
+
+/// Does `work`, and as much of `other` as there is time for while it waits.
+async fn meanwhile<T>(work: impl Future<Output = T>, other: impl Future) -> T {
+    let (mut work, mut other, mut done) = (pin!(work), pin!(other), false);
+    loop {
+        tokio::select! {
+            biased;
+            made = &mut work => return made,
+            _ = &mut other, if !done => done = true,
         }
     }
 }

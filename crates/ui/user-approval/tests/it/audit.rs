@@ -149,3 +149,21 @@ async fn a_permission_is_durable_before_it_is_given() {
         stage.close().await;
     }
 }
+
+/// Also when the process dies while somebody thinks.
+#[tokio::test]
+async fn a_question_is_durable_while_it_is_open() {
+    for broken in [false, true] {
+        let stage = Stage::new().await;
+        let session = stage.session();
+        let flushed: Arc<Mutex<Vec<u64>>> = Arc::default();
+        session.attach(Arc::new(Disk { flushed: flushed.clone(), broken })).unwrap();
+        stage.answerer("slow", async |_| std::future::pending().await);
+        let mut asking = Box::pin(stage.approval.request(&session, ask(), stage.app.cancelled()));
+        assert!((&mut asking).now_or_never().is_none());
+        assert_eq!(*flushed.lock().unwrap(), [2], "the question is in what is flushed");
+        assert!(asking.now_or_never().is_none(), "it goes on to wait");
+        assert_eq!(*flushed.lock().unwrap(), [2]);
+        stage.close().await;
+    }
+}

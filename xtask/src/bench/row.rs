@@ -41,8 +41,8 @@ pub(super) fn missed(rows: &[Row], goals: &[&str]) -> Vec<String> {
     missed.chain(unsaid).collect()
 }
 
-/// The goals in their order, what comes later, and everything else that was measured.
-pub(super) fn table(rows: &[Row], goals: &[&str], later: &[&str]) -> String {
+/// The goals in their order, and everything else that was measured.
+pub(super) fn table(rows: &[Row], goals: &[&str]) -> String {
     let mut lines = vec![["work", "measured", "goal", "met"].map(str::to_owned)];
     let cells = |row: &Row| {
         let met = match row.met {
@@ -53,8 +53,6 @@ pub(super) fn table(rows: &[Row], goals: &[&str], later: &[&str]) -> String {
         [row.work.clone(), row.measured.clone(), row.goal.clone(), met.to_owned()]
     };
     lines.extend(goals.iter().flat_map(|goal| rows.iter().filter(move |row| row.work == *goal)).map(cells));
-    let comes = |work: &&str| [work, "comes with the ACP server", "", ""].map(str::to_owned);
-    lines.extend(later.iter().map(comes));
     lines.push(["beside these", "", "", ""].map(str::to_owned));
     lines.extend(rows.iter().filter(|row| !goals.contains(&&*row.work)).map(cells));
 
@@ -94,14 +92,13 @@ mod tests {
     #[test]
     fn the_table_has_the_goals_first_and_in_their_order() {
         let rows = rows(&["row\tb\t2 s\t≤ 1 s\tno", "row\tmore\t7 µs\t\t-", "row\ta\t10/s\t≥ 4/s\tyes"]);
-        let table = table(&rows, &["a", "b"], &["start"]);
+        let table = table(&rows, &["a", "b"]);
         let expected = "\
-work                           measured   goal  met
-a                                  10/s  ≥ 4/s  yes
-b                                   2 s  ≤ 1 s  NO
-start         comes with the ACP server
+work          measured   goal  met
+a                 10/s  ≥ 4/s  yes
+b                  2 s  ≤ 1 s  NO
 beside these
-more                               7 µs
+more              7 µs
 ";
         assert_eq!(table, expected);
     }

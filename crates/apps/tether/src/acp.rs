@@ -68,16 +68,10 @@ struct Editor {
     kept: OnceLock<(Arc<JsonlStore>, Arc<Vocabulary>)>,
 }
 
-impl Editor {
-    fn config(&self, root: &Path) -> Result<app_boot::Config, BoxError> {
-        Ok(self.configuring.configure(&self.boot, root)?)
-    }
-}
-
 #[async_trait]
 impl Host for Editor {
     async fn house(&self, root: &Path) -> Result<House, BoxError> {
-        let config = self.config(root)?;
+        let config = self.configuring.configure(&self.boot, root)?;
         let settings = Settings { helper: Some(self.helper.clone()), ..Settings::configured(&self.boot, &config) };
         let model = route(&self.configuring, None, &config, &settings)?;
         let mut models = settings.models.providers_with_key();
@@ -90,7 +84,10 @@ impl Host for Editor {
             None => model.adapter(app.realm()).map(drop).map_err(BoxError::from),
         };
         match usable {
-            Ok(()) => Ok(House { app, model, models }),
+            Ok(()) => {
+                app.provide(Arc::new(config))?;
+                Ok(House { app, model, models })
+            }
             Err(why) => {
                 // What keeps the session from beginning is what matters.
                 let _ = app.close().await;
@@ -100,10 +97,10 @@ impl Host for Editor {
     }
 
     fn begin(&self, house: &House, session: &Session) -> Result<(), BoxError> {
-        let root = PathBuf::from(&**session.header().cwd());
+        let config = house.app.get::<app_boot::Config>().context("the app has no configuration")?;
         let permission = house.app.get::<Permission>().context("the app has no permission presets")?;
         known_preset(&self.switching, &permission)?;
-        Ok(switch(session, &self.switching, Begins::Now, &self.config(&root)?, &permission)?)
+        Ok(switch(session, &self.switching, Begins::Now, &config, &permission)?)
     }
 
     fn store(&self) -> (Arc<dyn SessionStore>, Arc<Vocabulary>) {

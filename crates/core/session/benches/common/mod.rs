@@ -99,8 +99,13 @@ pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (Duration, T) {
 
 /// Resident bytes of this process.
 pub(crate) fn resident() -> usize {
+    resident_of("self")
+}
+
+/// Resident bytes of a process, by its id.
+pub(crate) fn resident_of(process: &str) -> usize {
     const PAGE: usize = 4_096;
-    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let statm = std::fs::read_to_string(format!("/proc/{process}/statm")).unwrap_or_default();
     statm.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok()).unwrap_or(0) * PAGE
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::running::{self, MARK};
+use super::running::{self, MARK, Running, until};
 use super::stage::Stage;
 use super::{Found, Row, frames};
 
@@ -66,7 +66,22 @@ const OPENCODE: Agent = Agent {
 const FILES: [(&str, bool, bool); 4] =
     [("tool-in", true, false), ("tool-out", false, false), ("shell-in", true, true), ("shell-out", false, true)];
 
-/// A run for each mode of the parent.
+/// The scope of a parent, and whether its child is held to it.
+struct Case {
+    /// The beginning of the names of its files.
+    name: &'static str,
+    mode: &'static str,
+    is_confined: bool,
+}
+
+const CASES: [Case; 4] = [
+    Case { name: "read-only", mode: "read-only", is_confined: true },
+    Case { name: "workspace-write", mode: "workspace-write", is_confined: true },
+    Case { name: "danger-full-access", mode: "danger-full-access", is_confined: true },
+    Case { name: "not-confined", mode: "read-only", is_confined: false },
+];
+
+/// A run for each mode of the parent, one that confines nothing, and one whose parent is killed.
 pub(crate) fn all_modes(stage: &Stage<'_>) -> anyhow::Result<Vec<Row>> {
     let agent = match stage.program {
         "codex-acp" => CODEX,
@@ -77,14 +92,34 @@ pub(crate) fn all_modes(stage: &Stage<'_>) -> anyhow::Result<Vec<Row>> {
         let why = "a confined child has a /tmp of its own, so that the kit's is not there: set REAL_DIR to elsewhere";
         return Ok(vec![Row { program: stage.program, tried: "child".into(), found: Found::NotRun(why.into()) }]);
     }
-    let modes = ["read-only", "workspace-write", "danger-full-access"];
-    modes.into_iter().map(|mode| in_mode(stage, &agent, mode)).collect()
+    let cases = CASES.iter().map(|case| in_mode(stage, &agent, case));
+    cases.chain([killed(stage, &agent)]).collect()
 }
 
-fn in_mode(stage: &Stage<'_>, agent: &Agent, mode: &str) -> anyhow::Result<Row> {
-    fs::write(stage.at("config/tether/config.toml"), config(stage, agent, mode)?)?;
+/// A child in the middle of a command, when its parent gets no chance to end it.
+fn killed(stage: &Stage<'_>, agent: &Agent) -> anyhow::Result<Row> {
+    let case = Case { name: "killed", mode: "workspace-write", is_confined: true };
+    fs::write(stage.at("config/tether/config.toml"), config(stage, agent, &case)?)?;
+    let began = stage.at("workspace/began.txt");
+    let prompt = format!("[[tool:sh -c 'setsid sleep 600 & echo began > {}; sleep 600']]", began.display());
+    let script = format!("call subagent_real {}\n", json!({ "description": "sleeps", "prompt": prompt }));
+    let mut command = stage.beside(&stage.ours.tether());
+    command.args(["run", "--model", "offline/script", "--sandbox", case.mode, &script]);
+    let running = Running::start(&mut command)?;
+    let has_begun = until(LIMIT, || began.exists().then_some(())).is_some();
+    let sleeps = || running::survivors_now(&stage.mark).iter().filter(|line| line.starts_with("sleep 600")).count();
+    let runs = has_begun && until(GRACE, || (sleeps() == 2).then_some(())).is_some();
+    let before = running::survivors_now(&stage.mark);
+    let ended = running.finish(Duration::ZERO)?;
+    let against = [(!runs, format!("its command does not run, {}, beside {}", ended.tail(), before.join(", ")))];
+    Ok(stage.row("child of a parent that is killed", format!("{} processes ended", before.len()), &against, GRACE))
+}
+
+fn in_mode(stage: &Stage<'_>, agent: &Agent, case: &Case) -> anyhow::Result<Row> {
+    let Case { name: prefix, mode, is_confined } = *case;
+    fs::write(stage.at("config/tether/config.toml"), config(stage, agent, case)?)?;
     let path = |name: &str, inside: bool| {
-        stage.at(if inside { "workspace" } else { "outside" }).join(format!("{mode}-{name}.txt"))
+        stage.at(if inside { "workspace" } else { "outside" }).join(format!("{prefix}-{name}.txt"))
     };
     let mut script = String::new();
     for (name, inside, shell) in FILES {
@@ -98,14 +133,15 @@ fn in_mode(stage: &Stage<'_>, agent: &Agent, mode: &str) -> anyhow::Result<Row> 
     let mut command = stage.beside(&stage.ours.tether());
     command.args(["run", "--json", "--model", "offline/script", "--sandbox", mode, "--timeout", "200", &script]);
     let ended = running::run(&mut command, LIMIT)?;
-    fs::write(stage.at(&format!("{mode}.log")), &ended.said)?;
+    fs::write(stage.at(&format!("{prefix}.log")), &ended.said)?;
     let mut lines = ended.out.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let result = lines.rfind(|line| line["type"] == "result").unwrap_or_default();
     let denials = result["denials"].as_array().map_or(0, Vec::len);
     let told = told(&ended.out);
 
     let landed: Vec<&str> = FILES.iter().filter(|file| path(file.0, file.1).exists()).map(|file| file.0).collect();
-    let allowed = |inside: bool| mode == "danger-full-access" || (mode == "workspace-write" && inside);
+    let is_free = mode == "danger-full-access" || !is_confined;
+    let allowed = |inside: bool| is_free || (mode == "workspace-write" && inside);
     let denied = FILES.iter().filter(|file| !allowed(file.1)).count();
     let mut against = vec![
         (ended.code != Some(0), ended.tail()),
@@ -122,7 +158,8 @@ fn in_mode(stage: &Stage<'_>, agent: &Agent, mode: &str) -> anyhow::Result<Row> 
     if against.iter().any(|(is, _)| *is) {
         against.push((true, format!("{seen}; the child said {}", result["output"])));
     }
-    Ok(stage.row(&format!("child of a {mode} parent"), seen, &against, GRACE))
+    let held = if is_confined { "" } else { ", not confined" };
+    Ok(stage.row(&format!("child of a {mode} parent{held}"), seen, &against, GRACE))
 }
 
 /// How many denials the results of the parent's tool calls list.
@@ -133,10 +170,10 @@ fn told(lines: &str) -> u64 {
 }
 
 /// The configuration of the parent: one provider.
-fn config(stage: &Stage<'_>, agent: &Agent, mode: &str) -> anyhow::Result<String> {
+fn config(stage: &Stage<'_>, agent: &Agent, case: &Case) -> anyhow::Result<String> {
     let home = stage.kit.at("home").join(agent.home);
     fs::create_dir_all(&home)?;
-    let mut command = stage.recorder(&format!("{}-{mode}", frames::CHILD));
+    let mut command = stage.recorder(&format!("{}-{}", frames::CHILD, case.name));
     let (program, args) = agent.command.split_first().unwrap_or((&"", &[]));
     command.push(stage.kit.at("pkgs").join(program).display().to_string());
     command.extend(args.iter().map(|&arg| arg.to_owned()));
@@ -158,9 +195,10 @@ fn config(stage: &Stage<'_>, agent: &Agent, mode: &str) -> anyhow::Result<String
     let env: Vec<String> = env.iter().map(|(name, value)| format!("{name} = {}", json!(value))).collect();
     let writable: [PathBuf; 2] = [home, stage.at("frames")];
     let session_mode = agent.session_mode.map_or(String::new(), |mode| format!("session_mode = {}\n", json!(mode)));
+    let confine = if case.is_confined { "" } else { "confine = \"none\"\n" };
     // A JSON text or list of texts is also a TOML one.
     Ok(format!(
-        "[[provider.acp]]\nname = \"real\"\ncommand = {}\nenv = {{ {} }}\n{session_mode}permission = \"allow\"\n\
+        "[[provider.acp]]\nname = \"real\"\ncommand = {}\nenv = {{ {} }}\n{session_mode}{confine}permission = \"allow\"\n\
          writable = {}\nnetwork = \"allowed\"\n",
         json!(command),
         env.join(", "),

@@ -1,6 +1,6 @@
 //! What a child does, as it tells it: kept for its result, told on as it comes.
 
-use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agent_client_protocol::v1::schema;
@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 
 use crate::Permission;
 use crate::answers::{Answer, answer, cancelled};
+use crate::calls::{Calls, short};
 use crate::transcript::Messages;
 
 /// The longest title of a call, in characters.
@@ -22,11 +23,8 @@ const TITLE: usize = 200;
 /// The longest piece of a message that is told at once, in bytes.
 const PIECE: usize = 4 * 1024;
 
-/// How many calls are known by name at the same time.
-const MOST_CALLS: usize = 1_024;
-
 /// How much of what a tool of the child said is looked at, in bytes.
-const SAID: usize = 16 * 1024;
+pub(crate) const SAID: usize = 16 * 1024;
 
 /// What is told on.
 #[derive(Debug)]
@@ -35,6 +33,8 @@ pub(crate) enum Told {
     Doing(Doing),
     /// To whoever can show what was denied: what a tool said at its end.
     Look(String),
+    /// To the same: what was to be changed by a call that failed, and said nothing of why.
+    Failed(Vec<PathBuf>),
 }
 
 /// Shared between the protocol, which must not wait, and whoever tells it on.
@@ -56,7 +56,7 @@ struct State {
     prompted: bool,
     stopping: bool,
     messages: Messages,
-    titles: HashMap<String, Arc<str>>,
+    calls: Calls,
     denials: Denials,
 }
 
@@ -104,17 +104,21 @@ impl Activity {
             }
             SessionUpdate::ToolCall(call) => {
                 state.messages.act();
-                let title = state.title(&call.tool_call_id.0, Some(&call.title));
-                tell.push(calls(&call.tool_call_id.0, title, call.status));
-                tell.extend(self.look(call.status, &call.content, call.raw_output.as_ref()));
+                let id = &*call.tool_call_id.0;
+                let title = state.calls.title(id, Some(&call.title));
+                tell.push(calls(id, title, call.status));
+                state.calls.note(id, Some(call.kind), &call.locations, &call.content, call.meta.as_ref());
+                tell.extend(self.look(&mut state, id, call.status, &call.content, call.raw_output.as_ref()));
             }
             SessionUpdate::ToolCallUpdate(update) => {
                 let fields = update.fields;
-                let title = state.title(&update.tool_call_id.0, fields.title.as_deref());
+                let (id, content) = (&*update.tool_call_id.0, fields.content.unwrap_or_default());
+                let title = state.calls.title(id, fields.title.as_deref());
+                let locations = fields.locations.unwrap_or_default();
+                state.calls.note(id, fields.kind, &locations, &content, update.meta.as_ref());
                 if let Some(status) = fields.status {
-                    tell.push(calls(&update.tool_call_id.0, title, status));
-                    let content = fields.content.unwrap_or_default();
-                    tell.extend(self.look(status, &content, fields.raw_output.as_ref()));
+                    tell.push(calls(id, title, status));
+                    tell.extend(self.look(&mut state, id, status, &content, fields.raw_output.as_ref()));
                 }
             }
             // Thoughts, plans and the like are the child's own affair.
@@ -143,7 +147,7 @@ impl Activity {
             return Ok(answer);
         }
         let call = &params["toolCall"];
-        let title = state.title(call["toolCallId"].as_str().unwrap_or_default(), call["title"].as_str());
+        let title = state.calls.title(call["toolCallId"].as_str().unwrap_or_default(), call["title"].as_str());
         drop(state);
         let kind = serde_json::from_value(call["kind"].clone()).unwrap_or_default();
         let path = call["locations"][0]["path"].as_str().filter(|path| path.starts_with('/'));
@@ -166,8 +170,19 @@ impl Activity {
     }
 
     /// What to look at, where a tool that is done may have been denied something.
-    fn look(&self, status: ToolCallStatus, content: &[ToolCallContent], raw: Option<&Value>) -> Option<Told> {
-        if !self.looks || !matches!(status, ToolCallStatus::Completed | ToolCallStatus::Failed) {
+    fn look(
+        &self,
+        state: &mut State,
+        id: &str,
+        status: ToolCallStatus,
+        content: &[ToolCallContent],
+        raw: Option<&Value>,
+    ) -> Option<Told> {
+        if !matches!(status, ToolCallStatus::Completed | ToolCallStatus::Failed) {
+            return None;
+        }
+        let done = state.calls.done(id);
+        if !self.looks {
             return None;
         }
         let mut said = String::new();
@@ -179,9 +194,13 @@ impl Activity {
             }
         }
         raw.into_iter().for_each(|raw| strings(raw, &mut said));
+        add(&mut said, &done.output);
         let small = said.to_ascii_lowercase();
-        let is_hint = ["read-only file", "permission denied", "not permitted", "resource busy"];
-        is_hint.iter().any(|hint| small.contains(hint)).then_some(Told::Look(said))
+        let hints = ["read-only file", "permission denied", "not permitted", "resource busy"];
+        if hints.iter().any(|hint| small.contains(hint)) {
+            return Some(Told::Look(said));
+        }
+        (status == ToolCallStatus::Failed && !done.changes.is_empty()).then_some(Told::Failed(done.changes))
     }
 
     /// Whoever tells it on may be slow, and then is told less: nothing here waits, or grows.
@@ -191,24 +210,6 @@ impl Activity {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl State {
-    /// The title of a call: what is said now, or what was said last.
-    fn title(&mut self, id: &str, said: Option<&str>) -> Arc<str> {
-        let id = short(id);
-        if let Some(said) = said.filter(|said| !said.trim().is_empty()) {
-            let title = brief(said);
-            if self.titles.len() < MOST_CALLS || self.titles.contains_key(id) {
-                self.titles.insert(id.to_owned(), title.clone());
-            }
-            return title;
-        }
-        self.titles.get(id).cloned().unwrap_or_else(|| match id.is_empty() {
-            true => "a tool call".into(),
-            false => format!("the tool call {}", brief(id)).into(),
-        })
     }
 }
 
@@ -231,12 +232,7 @@ fn operation(kind: ToolKind) -> Operation {
     }
 }
 
-/// An id, no longer than ids are.
-fn short(id: &str) -> &str {
-    &id[..id.floor_char_boundary(256)]
-}
-
-fn brief(text: &str) -> Arc<str> {
+pub(crate) fn brief(text: &str) -> Arc<str> {
     let line = text.trim().lines().next().unwrap_or_default();
     let line = &line[..line.floor_char_boundary(4 * TITLE)];
     let line = one_line(line).to_string();

@@ -44,6 +44,7 @@
 
 mod activity;
 mod answers;
+mod calls;
 mod client;
 mod config;
 mod failure;

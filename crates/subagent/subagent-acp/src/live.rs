@@ -185,7 +185,12 @@ impl Teller {
                     self.activity.deny(denial);
                 }
             }
-            (Told::Look(_), None) => {}
+            (Told::Failed(paths), Some(evidence)) => {
+                let look = move || paths.iter().filter_map(|path| evidence.denied_write(path)).collect::<Vec<_>>();
+                let Ok(look) = self.ctx.spawn_blocking("evidence", look) else { return };
+                look.await.into_iter().flatten().for_each(|denial| self.activity.deny(denial));
+            }
+            (Told::Look(_) | Told::Failed(_), None) => {}
         }
     }
 

@@ -264,6 +264,13 @@ impl Evidence {
         let said = &said[said.ceil_char_boundary(said.len().saturating_sub(EVIDENCE_LIMIT))..];
         self.provider.evidence(&self.confined.command(), &self.confined.confinement, said)
     }
+
+    /// The same for a tool that failed to write there and did not say why: whether this child could not have, and an unconfined
+    /// one could.
+    pub fn denied_write(&self, path: &Path) -> Option<Denial> {
+        // What a program says that tells why.
+        self.denial(&format!("{}: Read-only file system", path.display()))
+    }
 }
 
 impl fmt::Debug for Evidence {

@@ -244,9 +244,10 @@ impl Desk {
         if !more.is_empty() {
             return Err(invalid("a session has one root, and no additional directories"));
         }
-        if !cwd.is_absolute() {
-            return Err(invalid(format!("the working directory must be absolute: {}", cwd.display())));
+        if cwd.as_os_str().is_empty() {
+            return Err(invalid("the working directory has no name: it is to be an absolute path"));
         }
+        // The protocol has it absolute, but a client is known that sends `.`, and starts its agent there.
         let cwd = cwd.to_owned();
         let find = move || {
             let root = cwd.canonicalize().map_err(|error| format!("{}: {error}", cwd.display()))?;

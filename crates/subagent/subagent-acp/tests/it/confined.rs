@@ -42,6 +42,25 @@ async fn read_only_writes_nothing_anywhere() {
     world.close().await;
 }
 
+/// Its edits fail without a reason, and what its commands write comes apart and in pieces.
+// D-32
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_terse_child_was_denied_is_found() {
+    let world = World::new("terse").await;
+    for path in ["ws/x", "outside/x"] {
+        let (results, there) = tries(&world, Some(Mode::ReadOnly), path).await;
+        assert_eq!(there, [false, false], "{path}");
+        denied(&results, Mode::ReadOnly, path);
+    }
+    let (results, there) = tries(&world, Some(Mode::WorkspaceWrite), "ws/x").await;
+    assert!(there == [true, true] && results.iter().all(|result| result.denials.is_empty()), "{results:?}");
+    // What fails where it may write was not denied.
+    std::fs::create_dir(world.at("ws/directory-tool")).unwrap();
+    let (results, _) = tries(&world, Some(Mode::WorkspaceWrite), "ws/directory").await;
+    assert!(results.iter().all(|result| result.denials.is_empty()), "{results:?}");
+    world.close().await;
+}
+
 // D-62
 #[tokio::test(flavor = "multi_thread")]
 async fn workspace_write_lands_inside_and_nowhere_else() {

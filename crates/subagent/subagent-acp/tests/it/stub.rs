@@ -228,6 +228,15 @@ impl Stub {
 
     /// By a tool of its own.
     fn write(&self, path: &str) {
+        if self.manner == "terse" {
+            let diff = json!([{ "type": "diff", "path": path, "oldText": null, "newText": "written" }]);
+            let call = json!({ "sessionUpdate": "tool_call", "toolCallId": "w", "title": "Editing files", "kind": "edit",
+                "status": "in_progress", "content": diff });
+            update(call);
+            let status = if fs::write(path, "written").is_ok() { "completed" } else { "failed" };
+            update(json!({ "sessionUpdate": "tool_call_update", "toolCallId": "w", "status": status }));
+            return say("tried");
+        }
         let call = json!({ "sessionUpdate": "tool_call", "toolCallId": "w", "title": format!("Write {path}"),
             "kind": "edit", "status": "pending", "locations": [{ "path": path }] });
         update(call);
@@ -252,6 +261,15 @@ impl Stub {
         update(json!({ "sessionUpdate": "tool_call", "toolCallId": "b", "title": script, "kind": "execute" }));
         let ran = Command::new("sh").args(["-c", script]).stdin(Stdio::null()).output().unwrap();
         let said = String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned();
+        if self.manner == "terse" {
+            let piece = |data: &str| json!({ "terminal_output_delta": { "terminal_id": "b", "data": data } });
+            let (first, rest) = said.split_at(said.floor_char_boundary(said.len() / 2));
+            update(json!({ "sessionUpdate": "tool_call_update", "toolCallId": "b", "_meta": piece(first) }));
+            let mut end = json!({ "sessionUpdate": "tool_call_update", "toolCallId": "b", "status": "failed" });
+            end["_meta"] = piece(rest);
+            update(end);
+            return say("tried");
+        }
         let raw = json!({ "exit_code": ran.status.code(), "formatted_output": said });
         update(
             json!({ "sessionUpdate": "tool_call_update", "toolCallId": "b", "status": "completed", "rawOutput": raw }),

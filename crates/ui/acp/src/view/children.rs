@@ -23,6 +23,8 @@ pub(super) struct Children {
     elsewhere: HashMap<RunId, Child>,
     /// Those with a log that were not announced yet, with what they did already.
     early: VecDeque<(SessionId, Vec<Told>)>,
+    /// How those are held that are elsewhere and were not announced yet.
+    held: VecDeque<(RunId, String)>,
 }
 
 /// What is said of a child when it can be seen.
@@ -97,8 +99,8 @@ impl Children {
 
     pub(super) fn started(&mut self, top: SessionId, started: Announced, calls: &mut Calls) {
         let early = match &started.who {
-            Who::Here(id) => self.early.iter().position(|(early, _)| early == id).and_then(|at| self.early.remove(at)),
-            Who::Elsewhere(_) => None,
+            Who::Here(id) => taken(&mut self.early, id).unwrap_or_default(),
+            Who::Elsewhere(run) => taken(&mut self.held, run).map(Told::Line).into_iter().collect(),
         };
         let above = self.here.get(&started.parent);
         let call = match above {
@@ -115,9 +117,7 @@ impl Children {
         running.delegates = true;
         running.tail.line(&format!("{name}: started"));
         let mut child = Child { call, name, speaks: false };
-        for told in early.into_iter().flat_map(|(_, told)| told) {
-            child.tell(told, running);
-        }
+        early.into_iter().for_each(|told| child.tell(told, running));
         match started.who {
             Who::Here(id) => drop(self.here.insert(id, child)),
             Who::Elsewhere(run) => drop(self.elsewhere.insert(run, child)),
@@ -141,7 +141,16 @@ impl Children {
 
     /// What a child does that is elsewhere.
     pub(super) fn progressed(&mut self, told: &ChildProgress, calls: &mut Calls) {
-        let Some(child) = self.elsewhere.get_mut(&told.run) else { return };
+        let Some(child) = self.elsewhere.get_mut(&told.run) else {
+            // It is held before there is anything to announce. What others do was asked for in a call that is over.
+            if let Doing::Held(how) = &told.doing {
+                if self.held.len() == MOST_EARLY {
+                    self.held.pop_front();
+                }
+                self.held.push_back((told.run, one_line(how).to_string()));
+            }
+            return;
+        };
         let Some(running) = calls.get_mut(&child.call) else { return };
         let told = match &told.doing {
             Doing::Says(text) => Told::Words((&**text).into()),
@@ -188,4 +197,10 @@ impl Children {
             early.push(told);
         }
     }
+}
+
+/// What waits under this name, and waits no longer.
+fn taken<N: PartialEq, T>(waiting: &mut VecDeque<(N, T)>, name: &N) -> Option<T> {
+    let at = waiting.iter().position(|(waits, _)| waits == name)?;
+    waiting.remove(at).map(|(_, told)| told)
 }

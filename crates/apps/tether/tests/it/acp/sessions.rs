@@ -63,6 +63,21 @@ fn it_is_there_before_it_is_told_of() {
     client.leave();
 }
 
+/// As a client is known to send it.
+#[test]
+fn a_relative_directory_is_beside_the_program() {
+    let world = World::new();
+    let mut client = Client::start(&world, &[]);
+    let mut open = |cwd: &str| client.call("session/new", json!({"cwd": cwd, "mcpServers": []}));
+    let opened = open(".").unwrap();
+    for wrong in ["", "nowhere", "../nowhere"] {
+        assert_eq!(open(wrong).unwrap_err().0, -32602, "{wrong}");
+    }
+    let session = opened["sessionId"].as_str().unwrap();
+    assert_eq!(world.logs()[session].header()["cwd"], json!(world.root().canonicalize().unwrap()));
+    client.leave();
+}
+
 #[test]
 fn it_is_resumed_without_its_history() {
     let world = World::new();

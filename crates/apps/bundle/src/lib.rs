@@ -15,6 +15,7 @@ mod agents;
 mod deployment;
 mod helper;
 mod prompt;
+mod temporary;
 mod vocabulary;
 
 use std::path::PathBuf;
@@ -127,7 +128,9 @@ impl Settings {
         // The sessions by their own name too: they may be kept on another disk.
         let own = [self.home.join("sessions"), self.home.clone()];
         let private = self.private.iter().cloned().chain(own).collect();
-        fs_sandbox::Config { private, protected: self.protected.clone(), tmp: temporary(self.tmp) }
+        // Nor what other sessions have in their temporary directories, and what is kept of their output.
+        let protected = self.protected.iter().cloned().chain(scratch::places()).collect();
+        fs_sandbox::Config { private, protected, tmp: temporary(self.tmp) }
     }
 }
 
@@ -158,6 +161,7 @@ pub fn full(settings: Settings) -> Plugins {
         .with(session_jsonl::SessionJsonl, session_jsonl::Config { dir: settings.home.join("sessions") })
         .with(llm_genai::LlmGenai, settings.models)
         .with(llm_script::LlmScript, llm_script::Config { file: settings.script })
+        .with(temporary::Apart, ())
         .with(fs_sandbox::FsSandboxPlugin, fence)
         .with(tool_fs::FsTools, tool_fs::Config::default());
     let plugins = match settings.helper {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jobs::JobBegan;
 use permission::PresetChosen;
-use sandbox_policy::ModeSet;
+use sandbox_policy::{Denied, ModeSet};
 use session::Sessions;
 use subagent::{BackgroundReport, Descriptor};
 use subagent_subprocess::Unconfined;
@@ -21,6 +21,7 @@ pub fn sessions() -> Arc<Sessions> {
     let sessions = Sessions::new();
     let learned = (|| {
         sessions.learn::<ModeSet>()?;
+        sessions.learn::<Denied>()?;
         sessions.learn::<PolicySet>()?;
         sessions.learn::<ApprovalAsked>()?;
         sessions.learn::<ApprovalDecided>()?;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
 use anyhow::anyhow;
-use app_boot::Config;
+use app_boot::{Config, Tmp};
 use bundle::{Helper, Settings};
 use sandbox::{CannotConfine, CommandLine, Confinement, Enforcement, Mode, SandboxProvider, Temp, Workspace, one_line};
 use sandbox_linux::{LinuxSandbox, features};
@@ -56,7 +56,7 @@ pub(crate) fn doctor(
     let sandbox = LinuxSandbox::with_helper(helper.path());
     let mut facts = machine(&sandbox);
     let settings = Settings::configured(&boot, &config);
-    facts.extend(modes(&sandbox, &config, &workspace(&settings, &root)));
+    facts.extend(modes(&sandbox, &config, &workspace(&settings, config.tmp.value, &root)));
     facts.extend(models(&settings, &config)?);
     facts.extend(agents(&settings, &sandbox));
     facts.push(place("sessions", &boot.places.home.join("sessions")));
@@ -110,7 +110,11 @@ fn modes(sandbox: &LinuxSandbox, config: &Config, workspace: &Workspace) -> Vec<
     let fact = |mode: Mode| {
         let boundary = workspace.boundary(mode);
         let is_confined = boundary.is_confined();
-        let temp = Temp::Private(workspace.temp_dir().unwrap_or(workspace.root()).to_owned());
+        let temp = workspace.temp_dir().unwrap_or(workspace.root()).to_owned();
+        let temp = match config.tmp.value {
+            Tmp::Private => Temp::Private(temp),
+            Tmp::Shared => Temp::Shared(temp),
+        };
         let confinement = Confinement { boundary, network: config.network.value, temp };
         let command = CommandLine { argv: &["true".into()], cwd: workspace.root() };
         let (state, text) = match (&enforcement, sandbox.confine(&command, &confinement)) {
@@ -133,9 +137,13 @@ fn modes(sandbox: &LinuxSandbox, config: &Config, workspace: &Workspace) -> Vec<
 }
 
 /// Where a session would work, as near as can be had without one.
-fn workspace(settings: &Settings, root: &Path) -> Workspace {
+fn workspace(settings: &Settings, tmp: Tmp, root: &Path) -> Workspace {
     let canonical = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let temp = canonical(&std::env::temp_dir()).join("tether");
+    let machine = canonical(&std::env::temp_dir());
+    let temp = match tmp {
+        Tmp::Private => machine.join("tether"),
+        Tmp::Shared => machine,
+    };
     let workspace = settings.fence().workspace(root).temp(temp);
     workspace.try_map(|path| Ok::<_, Infallible>(canonical(path))).unwrap_or(workspace)
 }

@@ -13,7 +13,7 @@ use fs_sandbox::Fence;
 use rustix::fs::FileType;
 use sandbox::{Boundary, CannotConfine, CommandLine, Confinement, Mode, Network, SandboxProvider as _, Temp, one_line};
 use sandbox_linux::LinuxSandbox;
-use scratch::Scratch;
+use scratch::{Apart, Scratch};
 use subprocess::{Environment, How, Process, Spawn, Streams};
 
 use crate::cli::Sandboxed;
@@ -68,7 +68,7 @@ async fn run(
         return Err(Failure::usage(anyhow!("`--network denied` needs a mode that confines: {mode} holds nothing")));
     }
     let own = match config.tmp.value {
-        Tmp::Private => match Scratch::make(app) {
+        Tmp::Private => match Scratch::make_apart(app, Some(&Apart(root.to_owned()))) {
             Ok(scratch) => Some(scratch),
             Err(error) => {
                 let place = std::env::temp_dir();
@@ -89,9 +89,16 @@ async fn run(
         true => config.network.value,
         false => boundary.network(),
     });
+    if let Some(why) = boundary.withheld() {
+        tell(format!("the command was not run: what is protected in the workspace cannot be told: {}", one_line(why)));
+        return Ok(ExitCode::from(NOT_CONFINED));
+    }
     let temp = if own.is_some() { Temp::Private(temp) } else { Temp::Shared(temp) };
     let spawn = match spawn(asked, boundary, network, temp, root, helper) {
-        Ok(spawn) => spawn,
+        Ok((spawn, shortfall)) => {
+            shortfall.into_iter().for_each(tell);
+            spawn
+        }
         Err(cannot) => {
             tell(cannot);
             return Ok(ExitCode::from(NOT_CONFINED));
@@ -148,7 +155,8 @@ fn refuse_directories() -> Result<(), Failure> {
     Ok(())
 }
 
-/// How the command is started: through the helper that confines it, or the one that only holds its processes together.
+/// How the command is started: through the helper that confines it, or the one that only holds its processes together. And what is
+/// to be said of it, where it is held in part.
 fn spawn(
     asked: &Sandboxed,
     boundary: Boundary,
@@ -156,16 +164,17 @@ fn spawn(
     temp: Temp,
     cwd: &Path,
     helper: &Helper,
-) -> Result<Spawn, CannotConfine> {
+) -> Result<(Spawn, Option<String>), CannotConfine> {
     let env = Environment::inherited();
-    let (program, args, plan, env) = if boundary.is_confined() {
+    let (program, args, plan, env, shortfall) = if boundary.is_confined() {
         let confinement = Confinement { boundary, network, temp };
-        let launch = LinuxSandbox::with_helper(helper.path())
-            .confine(&CommandLine { argv: &asked.command, cwd }, &confinement)?;
-        (launch.program, launch.args, launch.plan, env.with("TMPDIR", launch.temp))
+        let sandbox = LinuxSandbox::with_helper(helper.path());
+        let launch = sandbox.confine(&CommandLine { argv: &asked.command, cwd }, &confinement)?;
+        let shortfall = sandbox.enforcement().shortfall();
+        (launch.program, launch.args, launch.plan, env.with("TMPDIR", launch.temp), shortfall)
     } else {
         let (program, args, plan) = subprocess::guard(&helper.path(), &asked.command, cwd);
-        (program, args, plan, env)
+        (program, args, plan, env, None)
     };
-    Ok(Spawn { program, args, plan, cwd: cwd.to_owned(), env, streams: Streams::Inherited })
+    Ok((Spawn { program, args, plan, cwd: cwd.to_owned(), env, streams: Streams::Inherited }, shortfall))
 }

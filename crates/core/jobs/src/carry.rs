@@ -7,6 +7,7 @@ use std::time::Duration;
 use agent::AgentRef;
 use context::{Ctx, Realm, Scope};
 use futures_util::FutureExt as _;
+use sandbox_policy::Denied;
 use tokio::time::timeout;
 
 use crate::job::Job;
@@ -59,6 +60,10 @@ impl Carry {
         let state = self.job.decide(ended);
         if let Err(error) = scope.close().await {
             outcome.text.push_str(&format!("\n\nThe job was not wound up cleanly: {error}"));
+        }
+        if let Some(denial) = &outcome.denial {
+            // Whether or not anybody asks what came of it, and also where the owner has ended: its log is let go of after this.
+            let _ = self.owner.session().append_last_words(Denied(denial.clone()));
         }
         self.job.end(state, outcome.text, outcome.denial);
         match state {

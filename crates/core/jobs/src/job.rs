@@ -49,7 +49,7 @@ pub struct JobOutput {
     pub info: JobInfo,
     /// The head and the tail of its output, and its last word once it has ended.
     pub text: String,
-    /// What the sandbox denied it. Told once, to who first reads its end: each denial counts once.
+    /// What the sandbox denied it. Told once, to who first reads its end; the log tells of it in any case.
     pub denial: Option<Denial>,
 }
 

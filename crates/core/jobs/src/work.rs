@@ -55,7 +55,9 @@ impl Outcome {
         Self::new(JobState::Failed, text.into())
     }
 
-    /// What the sandbox denied the work, which its text says too. Whoever reads the job's end is told apart from the text.
+    /// What the sandbox denied the work, which its text says too. The log tells of it as well, as [`Denied`].
+    ///
+    /// [`Denied`]: sandbox_policy::Denied
     #[must_use]
     pub fn denied(self, denial: Denial) -> Self {
         Self { denial: Some(denial), ..self }

@@ -34,9 +34,17 @@ struct Inner {
 
 pub(crate) struct State {
     pub(crate) log: Snapshot,
-    closed: bool,
+    takes: Takes,
     pending: Pending,
     pub(crate) observers: Observers,
+}
+
+/// What is appended still.
+#[derive(Clone, Copy, PartialEq)]
+enum Takes {
+    Everything,
+    LastWords,
+    Nothing,
 }
 
 /// The session takes no more events.
@@ -127,9 +135,22 @@ impl Session {
         Ok(payload.map(|payload| self.commit(state, payload)))
     }
 
+    /// Appends to a closed session too, until it is let go of: for work that ends with whoever drove it, and whose end is
+    /// to be in its log.
+    pub fn append_last_words<E: Payload>(&self, payload: E) -> Result<u64, Closed> {
+        let state = self.lock();
+        match state.takes {
+            Takes::Everything | Takes::LastWords => Ok(self.commit(state, payload)),
+            Takes::Nothing => Err(Closed),
+        }
+    }
+
     fn open(&self) -> Result<MutexGuard<'_, State>, Closed> {
         let state = self.lock();
-        if state.closed { Err(Closed) } else { Ok(state) }
+        match state.takes {
+            Takes::Everything => Ok(state),
+            Takes::LastWords | Takes::Nothing => Err(Closed),
+        }
     }
 
     fn commit<'a, E: Payload>(&'a self, mut state: MutexGuard<'a, State>, payload: E) -> u64 {
@@ -211,14 +232,17 @@ impl Session {
         }
     }
 
-    /// Refuses every append from now on.
+    /// Refuses every append from now on, but last words.
     pub fn close(&self) {
-        self.lock().closed = true;
+        let mut state = self.lock();
+        if state.takes == Takes::Everything {
+            state.takes = Takes::LastWords;
+        }
     }
 
     /// Closes it, flushes, and lets go of it, so that another process may have it.
     pub async fn release(&self) -> Result<(), FlushError> {
-        self.close();
+        self.lock().takes = Takes::Nothing;
         match self.0.backing.get() {
             Some(backing) => backing.close(self.snapshot()).await,
             None => Ok(()),
@@ -227,7 +251,7 @@ impl Session {
 
     /// Closes it and undoes what was kept of it, for one that was never announced.
     pub async fn discard(&self) {
-        self.close();
+        self.lock().takes = Takes::Nothing;
         if let Some(backing) = self.0.backing.get() {
             backing.discard().await;
         }
@@ -241,7 +265,7 @@ impl Session {
     pub(crate) fn new(house: Arc<Sessions>, log: Snapshot, first_live_seq: u64) -> Self {
         let header = log.header.clone();
         let pending = Pending::of(&log);
-        let state = State { log, closed: false, pending, observers: Observers::default() };
+        let state = State { log, takes: Takes::Everything, pending, observers: Observers::default() };
         let (observed, backing) = (AtomicBool::new(false), OnceLock::new());
         Self(Arc::new(Inner { house, header, first_live_seq, state: Mutex::new(state), observed, backing }))
     }

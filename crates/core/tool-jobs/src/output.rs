@@ -79,8 +79,8 @@ impl Output {
             text => format!("{}:\n{text}", standing(&read.info)),
         };
         match read.denial {
-            // As a denial of a call: that comes first.
-            Some(denial) => ToolOutput::error(code::SANDBOX_DENIED, format!("{denial}\n{text}")).with_meta(&denial),
+            // As a denial of a call: that comes first. It is in the log already, and counts once.
+            Some(denial) => ToolOutput::error(code::SANDBOX_DENIED, format!("{denial}\n{text}")),
             None => ToolOutput::text(text),
         }
     }

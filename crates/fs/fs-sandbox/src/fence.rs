@@ -17,7 +17,7 @@ use crate::lands::{lands, names};
 use crate::write::Make;
 
 /// How many paths can be protected, beyond those that always are.
-const MAX_PROTECTED: usize = 256;
+const MAX_PROTECTED: usize = 1_024;
 
 /// How many files can be written at once.
 const LANES: usize = 64;

@@ -14,6 +14,7 @@ mod repositories;
 mod settings;
 mod user;
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -23,7 +24,7 @@ use sandbox::{Extent, ProtectionSource, Protections};
 use crate::asked::lexical;
 use configs::{Configs, MAX_CONFIGS};
 use files::is_missing;
-use places::{MAX_STEPS, Places};
+use places::Places;
 use repositories::{MAX_DEPTH, Repository, repositories};
 use settings::Setting;
 
@@ -47,8 +48,10 @@ enum Unread {
         "it leads to {count} places in this workspace, and at most {room} can be protected beside those that always are"
     )]
     TooMany { count: usize, room: usize },
-    #[error("it leads along more than {MAX_STEPS} names")]
+    #[error("it leads along more names than are followed")]
     TooFar,
+    #[error("{} leads along more names than are followed", .path.display())]
+    TooLongAWay { path: PathBuf },
     #[error("its submodules lie more than {MAX_DEPTH} deep")]
     TooDeep,
     #[error("it is spread over more than {MAX_CONFIGS} files, {} among them", .first_unread.display())]
@@ -93,7 +96,7 @@ impl Look<'_> {
         let mut readable = Vec::new();
         for config in configs {
             // Git passes over one of these that it may not read. From inside that could be undone.
-            if self.places.leads_inside(config)? || !is_closed(config) {
+            if !is_closed(config) || self.places.led(config, Extent::File)? && self.places.leads_inside(config)? {
                 readable.push(config.clone());
             }
         }
@@ -106,20 +109,29 @@ impl Look<'_> {
     }
 
     fn repository(&mut self, repository: Repository, theirs: &[Setting]) -> Result<(), Unread> {
-        let Repository { mut tops, configs } = repository;
-        let own = self.settings(configs)?;
-        tops.extend(
-            own.iter().filter_map(|setting| if let Setting::Top(top) = setting { Some(top.clone()) } else { None }),
-        );
-        for setting in own.iter().chain(theirs) {
-            for top in &tops {
-                match setting {
-                    Setting::Hooks(hooks) => self.hooks(top, hooks)?,
-                    Setting::Template(template) => self.places.led(&top.join(template), Extent::Tree)?,
-                    Setting::Command(line) => self.command(top, line)?,
-                    Setting::Top(_) | Setting::Include(_) => {}
-                }
+        let own = self.settings(repository.configs)?;
+        let mut tops = BTreeSet::from_iter(repository.tops);
+        for setting in &own {
+            if let Setting::Top(top) = setting
+                && tops.insert(top.clone())
+            {
+                // What leads from there to the repository.
+                self.places.led_if_there(&top.join(".git"))?;
             }
+        }
+        let mut words = BTreeSet::new();
+        for setting in own.iter().chain(theirs) {
+            match setting {
+                Setting::Hooks(hooks) => tops.iter().try_for_each(|top| self.hooks(top, hooks))?,
+                Setting::Template(template) => {
+                    tops.iter().try_for_each(|top| self.places.led(&top.join(template), Extent::Tree).map(drop))?;
+                }
+                Setting::Command(line) => words.extend(command::words(line)),
+                Setting::Top(_) | Setting::Include(_) => {}
+            }
+        }
+        for (word, top) in words.iter().flat_map(|word| tops.iter().map(move |top| (word, top))) {
+            command::files(word, top, self.home).try_for_each(|file| self.places.led_if_there(&file))?;
         }
         Ok(())
     }
@@ -130,13 +142,16 @@ impl Look<'_> {
         if !self.places.is_new(directory) {
             return Ok(());
         }
-        self.places.led(directory, Extent::Tree)?;
+        let is_open = self.places.led(directory, Extent::Tree)?;
         // Husky keeps there what calls the hooks beside it.
         if directory.file_name().is_some_and(|name| name == "_")
             && let Some(beside) = directory.parent().map(lexical)
             && !top.starts_with(&beside)
         {
             self.places.led(&beside, Extent::Tree)?;
+        }
+        if !is_open {
+            return Ok(());
         }
         let failed = |source| Unread::Io { path: directory.to_owned(), source };
         let hooks = match directory.read_dir() {
@@ -151,20 +166,6 @@ impl Look<'_> {
             self.places.step()?;
             if hook.file_type().map_err(failed)?.is_symlink() {
                 self.places.led(&hook.path(), Extent::File)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// A command of git's configuration: the program that it begins with, and files that it names.
-    fn command(&mut self, top: &Path, line: &[u8]) -> Result<(), Unread> {
-        for word in command::words(line) {
-            // Of somebody who is nobody here a shell makes nothing.
-            let Ok(Some(path)) = user::expanded(word.path, self.home) else { continue };
-            let path = top.join(path);
-            self.places.step()?;
-            if word.is_program || command::runs(&path, word.has_slash) {
-                self.places.led(&path, Extent::File)?;
             }
         }
         Ok(())

@@ -16,6 +16,7 @@ use std::path::{Component, Path, PathBuf};
 
 use sandbox::{Boundary, CommandLine, Confinement, Denial, Extent, Mode, Operation, Protected};
 
+use crate::helper;
 use crate::plan::{Plan, Tier, Tmp};
 use said::{Said, Trouble};
 
@@ -47,11 +48,11 @@ fn denied(plan: &Plan, cwd: &Path, confinement: &Confinement, said: &Said<'_>, p
     }
     let explained = match said.trouble {
         Trouble::ReadOnly => false,
-        Trouble::Busy => !is_held(&confinement.boundary, &meant),
+        Trouble::Busy => !is_held(&confinement.boundary, plan.tier, &meant),
         Trouble::Denied | Trouble::NotPermitted => host::explains(&meant, said, path),
     };
     // What is missing and protected is there for the command, and its to make for the host.
-    let made = whole(&confinement.boundary, &meant).filter(|path| !path.exists()).unwrap_or(&meant);
+    let made = whole(&confinement.boundary, plan.tier, &meant).filter(|path| !path.exists()).unwrap_or(&meant);
     (!explained && host::lets_write(made)).then_some(named)
 }
 
@@ -79,21 +80,22 @@ fn forbids(boundary: &Boundary, temp: &Path, plan: &Plan, path: &Path) -> bool {
             let own_memory = plan.tier != Tier::WithoutNamespaces && path.starts_with("/dev/shm");
             let roots = boundary.writable_roots().iter().map(PathBuf::as_path).chain([temp]);
             let inside = roots.into_iter().any(|root| path.starts_with(root));
-            !(own_memory || inside) || is_held(boundary, path)
+            !(own_memory || inside) || is_held(boundary, plan.tier, path)
         }
     }
 }
 
 /// Whether it is protected, or is above what is.
-fn is_held(boundary: &Boundary, path: &Path) -> bool {
-    boundary.protected().iter().any(|protected| protected.path.starts_with(path)) || whole(boundary, path).is_some()
+fn is_held(boundary: &Boundary, tier: Tier, path: &Path) -> bool {
+    boundary.protected().iter().any(|protected| protected.path.starts_with(path))
+        || whole(boundary, tier, path).is_some()
 }
 
 /// The protected path of which nothing may change, that this is or is below. A `.git` that is no repository is one.
-fn whole<'a>(boundary: &'a Boundary, path: &Path) -> Option<&'a Path> {
+fn whole<'a>(boundary: &'a Boundary, tier: Tier, path: &Path) -> Option<&'a Path> {
     let is_whole = |protected: &&Protected| match protected.extent {
         Extent::Tree | Extent::File => true,
-        Extent::Entry => protected.path.ends_with(".git") && !protected.path.join("HEAD").exists(),
+        Extent::Entry => helper::is_whole(tier, &protected.path),
     };
     let above = boundary.protected().iter().filter(|protected| path.starts_with(&protected.path));
     above.filter(is_whole).map(|protected| protected.path.as_path()).min_by_key(|path| path.as_os_str().len())

@@ -51,7 +51,8 @@
 //!
 //! `strace` and debuggers, anything that makes namespaces or mounts (container engines, browsers' own sandboxes), sockets by path
 //! (`ssh-agent`, a database's or a container engine's socket, Python's multiprocessing manager), `git config` and `git init` in the
-//! workspace's own root, core dumps, set-user-id programs, `chown` to somebody else. Root has no rights over other
+//! workspace's own root, writing in a repository whose own configuration says where its files are (`core.worktree`, `core.bare`),
+//! core dumps, set-user-id programs, `chown` to somebody else. Root has no rights over other
 //! users' files. Without namespaces, with the network denied, there are no sockets at all.
 //!
 //! # What is not held

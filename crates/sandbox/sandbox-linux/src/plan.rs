@@ -221,6 +221,16 @@ impl Plan {
             let temp = temp.path().display();
             return refuse(format!("{} cannot be held inside the temporary directory {temp}", path.display()));
         }
+        let shown = |path: &Path| self.writable().find(|root| path.starts_with(root)).map(Path::display);
+        let places = || self.protected.iter().map(|(path, _)| path.path()).filter(|path| scratch::is_place(path));
+        if self.tier == Tier::WithoutNamespaces
+            && let Some((place, root)) = places().find_map(|place| Some((place.display(), shown(place)?)))
+        {
+            return refuse(format!(
+                "without namespaces, {place}, where sessions' temporary directories are, cannot be kept from a command that may \
+                 write {root}: have a temporary directory of the session's own, with $TMPDIR outside of the workspace"
+            ));
+        }
         let below = |hidden: &Path| self.writable().find(|path| hidden.starts_with(path)).map(Path::display);
         if self.tier == Tier::WithoutNamespaces
             && let Some((hidden, path)) = self.hidden().find_map(|hidden| Some((hidden.display(), below(hidden)?)))

@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 use command_fds::{CommandFdExt, FdMapping};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use sandbox::{CommandLine, Confinement, Mode, Network, Temp, Workspace};
+use scratch::Passing;
 use subprocess::Report;
 
-use crate::helper::CONFINE;
+use crate::helper::{CONFINE, PLACEHOLDER};
 use crate::plan::{Plan, Tier};
 
 /// Longer than any set-up takes.
@@ -20,26 +21,41 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const LIFELINE: i32 = 3;
 const REPORTS: i32 = 4;
 
+/// Why a tier was not tried to its end, or did not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Fails {
+    /// The machine cannot hold it.
+    Never(String),
+    /// Nothing is known of what the machine can hold: something else is in the way, such as a disk that is full.
+    Now(String),
+}
+
 /// Runs `true` under this tier, and says what the tier leaves open here.
 ///
 /// # Errors
 ///
 /// Why it cannot be held.
-pub(crate) fn probe(helper: &Path, tier: Tier) -> Result<Vec<String>, String> {
-    let dir = tempfile::Builder::new().prefix("tether-probe-").tempdir().map_err(|error| error.to_string())?;
-    let plan = plan(dir.path(), tier).map_err(|error| error.to_string())?;
-    let reports = run(helper, &plan, dir.path()).map_err(|error| format!("the helper cannot be started: {error}"))?;
+pub(crate) fn probe(helper: &Path, tier: Tier) -> Result<Vec<String>, Fails> {
+    let now = |what: &str| {
+        let what = what.to_owned();
+        move |error: io::Error| Fails::Now(format!("{what}: {error}"))
+    };
+    let dir = Passing::make().map_err(now("no directory to try it in can be made"))?;
+    let plan = plan(dir.path(), tier).map_err(now("no directory to try it in can be made"))?;
+    let reports = run(helper, &plan, dir.path()).map_err(now("the helper cannot be started"))?;
     let (mut open, mut held) = (Vec::new(), false);
     for report in reports {
         match report {
             // A machine without `true` has come as far as one with it.
             Report::Ended(_) | Report::NotFound { .. } => held = true,
-            Report::Failed { stage, why } => return Err(format!("{stage}: {why}")),
+            Report::Failed { stage, why } if stage == PLACEHOLDER => return Err(Fails::Now(format!("{stage}: {why}"))),
+            Report::Failed { stage, why } => return Err(Fails::Never(format!("{stage}: {why}"))),
             Report::Note { text } => open.push(text),
             Report::Started | Report::Left { .. } => {}
         }
     }
-    if held { Ok(open) } else { Err("the helper did not answer as one; its `main` may not begin with it".to_owned()) }
+    let why = "the helper did not answer as one; its `main` may not begin with it";
+    if held { Ok(open) } else { Err(Fails::Now(why.to_owned())) }
 }
 
 /// Everything that a real command needs: a workspace with a repository, a temporary directory, something hidden.

@@ -1,11 +1,12 @@
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use sandbox::{CannotConfine, CommandLine, Confinement, Denial, Enforcement, Launch, SandboxProvider};
 
+use crate::evidence;
 use crate::helper::CONFINE;
 use crate::plan::{Plan, Tier};
-use crate::{evidence, probe};
+use crate::probe::{Fails, probe};
 
 /// Holds commands with the Linux kernel: with namespaces, Landlock and seccomp where they can be had, else with Landlock and
 /// seccomp, else not at all. What it is told at its making decides, and nothing in the environment.
@@ -14,6 +15,8 @@ pub struct LinuxSandbox {
     helper: PathBuf,
     allowed: Allowed,
     probed: OnceLock<Probed>,
+    /// One at a time tries.
+    trying: Mutex<()>,
 }
 
 /// Which tiers are tried.
@@ -39,7 +42,7 @@ impl LinuxSandbox {
 
     /// The same with another executable as the helper.
     pub fn with_helper(helper: impl Into<PathBuf>) -> Self {
-        Self { helper: helper.into(), allowed: Allowed::Best, probed: OnceLock::new() }
+        Self { helper: helper.into(), allowed: Allowed::Best, probed: OnceLock::new(), trying: Mutex::new(()) }
     }
 
     /// Does without namespaces even where they could be had. It narrows: what is reported is `partial` at most, with what
@@ -48,11 +51,22 @@ impl LinuxSandbox {
         Self { allowed: Allowed::WithoutNamespaces, probed: OnceLock::new(), ..self }
     }
 
-    fn probed(&self) -> &Probed {
-        self.probed.get_or_init(|| self.probe())
+    /// What could not be tried is tried again the next time: a weaker tier is never taken for what has passed by then.
+    fn probed(&self) -> Probed {
+        if let Some(probed) = self.probed.get() {
+            return probed.clone();
+        }
+        let _turn = self.trying.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(probed) = self.probed.get() {
+            return probed.clone();
+        }
+        match self.probe() {
+            Ok(probed) => self.probed.get_or_init(|| probed).clone(),
+            Err(why) => Probed { enforcement: Enforcement::None(why), tier: None },
+        }
     }
 
-    fn probe(&self) -> Probed {
+    fn probe(&self) -> Result<Probed, String> {
         let best = [Tier::Whole, Tier::WithoutLandlock, Tier::WithoutNamespaces];
         let tiers = match self.allowed {
             Allowed::Best => &best[..],
@@ -60,20 +74,21 @@ impl LinuxSandbox {
         };
         let mut refused: Vec<String> = Vec::new();
         for tier in tiers {
-            match probe::probe(&self.helper, *tier) {
+            match probe(&self.helper, *tier) {
                 Ok(open) if open.is_empty() && *tier == Tier::Whole => {
-                    return Probed { enforcement: Enforcement::Full, tier: Some(*tier) };
+                    return Ok(Probed { enforcement: Enforcement::Full, tier: Some(*tier) });
                 }
                 Ok(open) => {
                     let why = refused.iter().map(|why| format!("not everything can be held: {why}"));
                     let open = why.chain(open).collect();
-                    return Probed { enforcement: Enforcement::Partial(open), tier: Some(*tier) };
+                    return Ok(Probed { enforcement: Enforcement::Partial(open), tier: Some(*tier) });
                 }
-                Err(why) if refused.contains(&why) => {}
-                Err(why) => refused.push(why),
+                Err(Fails::Now(why)) => return Err(why),
+                Err(Fails::Never(why)) if refused.contains(&why) => {}
+                Err(Fails::Never(why)) => refused.push(why),
             }
         }
-        Probed { enforcement: Enforcement::None(refused.join("; ")), tier: None }
+        Ok(Probed { enforcement: Enforcement::None(refused.join("; ")), tier: None })
     }
 }
 
@@ -89,7 +104,7 @@ impl SandboxProvider for LinuxSandbox {
     }
 
     fn enforcement(&self) -> Enforcement {
-        self.probed().enforcement.clone()
+        self.probed().enforcement
     }
 
     fn confine(&self, command: &CommandLine<'_>, confinement: &Confinement) -> Result<Launch, CannotConfine> {

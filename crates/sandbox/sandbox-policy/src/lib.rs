@@ -1,6 +1,6 @@
 //! Which sandbox mode a session runs under.
 //!
-//! *Owns:* the `sandbox/mode` event, the deployment default, the effective mode, what a child is handed of it, what the
+//! *Owns:* the `sandbox/mode` and `sandbox/denied` events, the deployment default, the effective mode, what a child is handed of it, what the
 //! model is told of it.
 //! *Never:* enforcement, approval, a grant that is stored, another session's log.
 //!
@@ -22,6 +22,7 @@
 //! # app.close().await?; Ok(()) }
 //! ```
 
+mod denied;
 mod fact;
 
 use std::sync::{Arc, PoisonError, RwLock};
@@ -32,6 +33,8 @@ use sandbox::{Mode, ModeSource};
 use serde::{Deserialize, Serialize};
 use session::{Contributor, Event, Payload, Rank, Session, Sessions, Snapshot, Stamps};
 use system_prompt::RuntimeFact;
+
+pub use denied::Denied;
 
 /// A session's mode was set: an override. The last one wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -154,6 +157,7 @@ impl Plugin for SandboxPolicyPlugin {
     async fn apply(&self, ctx: &Ctx, config: Config) -> Result<(), BoxError> {
         let sessions = ctx.get::<Sessions>().ok_or("no `Sessions` service")?;
         sessions.learn::<ModeSet>()?;
+        sessions.learn::<Denied>()?;
         ctx.own(sessions.register_contributor("sandbox-policy", Arc::new(HandDown))?)?;
         let policy = SandboxPolicy::new(config.default);
         ctx.register::<dyn RuntimeFact>("sandbox", Arc::new(fact::ModeFact(policy.clone())))?;

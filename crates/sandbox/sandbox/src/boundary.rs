@@ -62,7 +62,8 @@ impl Workspace {
         self
     }
 
-    /// Protects one more path and everything below it: absolute, or relative to the root. For what configuration names.
+    /// Protects one more path and everything below it: absolute, or relative to the root. For what configuration names, and for
+    /// what is there of other sessions. The session's own temporary directory stays writable inside of it.
     pub fn protect(mut self, path: impl Into<PathBuf>) -> Self {
         self.protected.push(path.into());
         self
@@ -137,13 +138,25 @@ impl Workspace {
         Sight { mode, unreadable }
     }
 
+    /// What a path that was named means. One around the session's own temporary directory, and not around its root, is
+    /// not for that: such as the place that all sessions have theirs in.
+    fn named(&self, path: PathBuf) -> Option<Protected> {
+        let is_around = self.temp.as_ref().is_some_and(|temp| *temp != path && temp.starts_with(&path));
+        let extent = match () {
+            () if !is_around || self.root.starts_with(&path) => Extent::Tree,
+            () if path.starts_with(&self.root) => Extent::Entry,
+            () => return None,
+        };
+        Some(Protected { path, extent })
+    }
+
     /// What is known without the source, where that fails.
     fn protections(&self) -> Result<Protections, (Protections, String)> {
         let tree = |path: PathBuf| Protected { path, extent: Extent::Tree };
         let mut all = Protections::default();
         all.git_directory(&self.root.join(".git"));
         all.protected.push(tree(self.root.join(".tether")));
-        all.protected.extend(self.protected.iter().map(|path| tree(lexical(&self.root.join(path)))));
+        all.protected.extend(self.protected.iter().filter_map(|path| self.named(lexical(&self.root.join(path)))));
         all.protected.extend(self.private.iter().cloned().map(tree));
         match self.source.as_ref().map(|source| source.0.find()) {
             None => {}
@@ -279,6 +292,21 @@ mod tests {
     }
 
     #[test]
+    fn a_temporary_directory_stays_writable_where_all_of_them_are() {
+        let extent = |workspace: Workspace| {
+            let boundary = workspace.protect("/tmp/all").boundary(Mode::WorkspaceWrite);
+            let named = boundary.protected().iter().find(|it| it.path == Path::new("/tmp/all"));
+            named.map(|it| it.extent)
+        };
+        assert_eq!(extent(Workspace::new("/w").temp("/tmp")), Some(Extent::Tree), "that of all is shared");
+        assert_eq!(extent(Workspace::new("/w").temp("/tmp/all")), Some(Extent::Tree), "it is protected itself");
+        assert_eq!(extent(Workspace::new("/tmp").temp("/var/tmp/all/s1")), Some(Extent::Tree));
+        assert_eq!(extent(Workspace::new("/tmp/all/w").temp("/tmp/all/s1")), Some(Extent::Tree), "the root as well");
+        assert_eq!(extent(Workspace::new("/w").temp("/tmp/all/s1")), None, "nothing else in it is writable");
+        assert_eq!(extent(Workspace::new("/").temp("/tmp/all/s1")), Some(Extent::Entry));
+    }
+
+    #[test]
     fn read_only_writes_nothing_and_hides_home() {
         let boundary = workspace().boundary(Mode::ReadOnly);
         assert!(boundary.is_confined());
@@ -301,6 +329,8 @@ mod tests {
             ("/w/.git/commondir", Extent::File),
             ("/w/.git/modules", Extent::Tree),
             ("/w/.git/worktrees", Extent::Tree),
+            ("/w/.git/remotes", Extent::Tree),
+            ("/w/.git/branches", Extent::Tree),
             ("/w/.tether", Extent::Tree),
             ("/w/ci/deploy", Extent::Tree),
             ("/w/abs", Extent::Tree),
@@ -340,7 +370,7 @@ mod tests {
         let boundary = workspace.boundary(Mode::WorkspaceWrite);
         assert_eq!(boundary.withheld(), Some("it is gone"));
         assert_eq!(boundary.writable_roots(), [Path::new("/tmp/s1")]);
-        assert_eq!(boundary.protected().len(), 12, "what is known all the same");
+        assert_eq!(boundary.protected().len(), 14, "what is known all the same");
     }
 
     #[test]

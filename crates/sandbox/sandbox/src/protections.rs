@@ -43,13 +43,15 @@ pub trait ProtectionSource: Send + Sync {
 }
 
 /// What git runs code from, or is led elsewhere by.
-const GIT: [(&str, Extent); 6] = [
+const GIT: [(&str, Extent); 8] = [
     ("hooks", Extent::Tree),
     ("config", Extent::File),
     ("config.worktree", Extent::File),
     ("commondir", Extent::File),
     ("modules", Extent::Tree),
     ("worktrees", Extent::Tree),
+    ("remotes", Extent::Tree),
+    ("branches", Extent::Tree),
 ];
 
 /// What git goes on with later.

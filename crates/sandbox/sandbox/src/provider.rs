@@ -2,7 +2,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::{Boundary, Denial, Network};
+use crate::{Boundary, Denial, Network, one_line};
 
 /// Starts commands so that a boundary holds for them and for everything that they start. Looked up as
 /// `dyn SandboxProvider`.
@@ -95,6 +95,21 @@ impl Temp {
     }
 }
 
+impl Enforcement {
+    /// What people and models are told beside whatever was held in part, in one short line.
+    pub fn shortfall(&self) -> Option<String> {
+        const MOST: usize = 240;
+        let Self::Partial(open) = self else { return None };
+        let (first, more) =
+            (open.first().map_or("not everything can be held", String::as_str), open.len().saturating_sub(1));
+        let mut why: String = one_line(first).to_string().chars().take(MOST).collect();
+        if more > 0 {
+            why.push_str(&format!("; and {more} more"));
+        }
+        Some(format!("the sandbox holds commands only in part here: {why}"))
+    }
+}
+
 impl fmt::Display for Enforcement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -102,5 +117,21 @@ impl fmt::Display for Enforcement {
             Self::Partial(open) => write!(f, "partial: {}", open.join("; ")),
             Self::None(why) => write!(f, "none: {why}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_held_in_part_is_said_in_one_short_line() {
+        let said = |open: &[String]| Enforcement::Partial(open.to_vec()).shortfall().unwrap();
+        assert_eq!(said(&["no\nnamespaces".into()]), r"the sandbox holds commands only in part here: no\nnamespaces");
+        let long = said(&["x".repeat(10_000), "y".into(), "z".into()]);
+        assert!(long.len() < 320 && long.ends_with("x; and 2 more"), "{long}");
+        assert!(said(&[]).contains("in part"));
+        assert_eq!(Enforcement::Full.shortfall(), None);
+        assert_eq!(Enforcement::None("x".into()).shortfall(), None, "nothing is run then");
     }
 }

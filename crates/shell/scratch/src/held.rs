@@ -46,11 +46,16 @@ pub(crate) fn is_ours(name: &CStr) -> bool {
 }
 
 impl Held {
-    pub(crate) fn make(place: &Path) -> io::Result<Self> {
+    /// `place` is asked for each time: it may be removed meanwhile by whoever found it empty.
+    pub(crate) fn make(place: impl Fn() -> io::Result<PathBuf>) -> io::Result<Self> {
         let private = Permissions::from_mode(0o700);
         for _ in 0..ATTEMPTS {
-            let mut named = tempfile::Builder::new();
-            let dir = named.prefix(PREFIX).rand_bytes(RANDOM).permissions(private.clone()).tempdir_in(place)?;
+            let (place, mut named) = (place()?, tempfile::Builder::new());
+            let made = named.prefix(PREFIX).rand_bytes(RANDOM).permissions(private.clone()).tempdir_in(place);
+            let dir = match made {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                made => made?,
+            };
             match lock_new(dir.path()) {
                 Ok(lock) => return Ok(Self { dir, lock }),
                 // Who looks for orphans found it without a holder.
@@ -74,6 +79,10 @@ impl Held {
         let name = CString::new(path.file_name().unwrap_or_default().as_bytes())?;
         let dir = entered(&above, &name)?;
         Orphan { dir, lock }.remove(&above, &name, &mut || true)
+    }
+
+    pub(crate) fn place(&self) -> &Path {
+        self.path().parent().unwrap_or(self.path())
     }
 }
 
@@ -136,9 +145,13 @@ mod tests {
     use super::*;
     use crate::sweep::sweep;
 
+    fn made(place: &Path) -> io::Result<Held> {
+        Held::make(|| Ok(place.to_owned()))
+    }
+
     /// One as a killed process leaves it.
     fn orphan(place: &Path) -> PathBuf {
-        let Held { dir, lock } = Held::make(place).unwrap();
+        let Held { dir, lock } = made(place).unwrap();
         drop(lock);
         let path = dir.keep();
         fs::create_dir_all(path.join("tmp/a/b")).unwrap();
@@ -167,7 +180,7 @@ mod tests {
         let mut kept = Vec::new();
         let mut keep = |path: PathBuf| kept.push(path);
 
-        let live = Held::make(&place).unwrap();
+        let live = made(&place).unwrap();
         keep(live.path().to_owned());
         let other_name = place.join("tether-probe-abcdef");
         fs::rename(orphan(&place), &other_name).unwrap();
@@ -217,6 +230,24 @@ mod tests {
         );
         assert_eq!(all(&outside).len(), 2, "nothing outside was touched");
         live.remove().unwrap();
+    }
+
+    /// Neither a stranger's names nor our own that are in use are counted.
+    #[test]
+    fn names_that_are_not_removed_do_not_stop_it() {
+        let place = tempfile::tempdir().unwrap();
+        let live: Vec<_> = (0..10).map(|_| made(place.path()).unwrap()).collect();
+        for n in 0..5_001 {
+            let foreign = place.path().join(format!("tether-{n:06}"));
+            fs::create_dir(&foreign).unwrap();
+            if geteuid().is_root() {
+                std::os::unix::fs::chown(&foreign, Some(12_345), None).unwrap();
+            }
+        }
+        let orphans: Vec<_> = (0..3).map(|_| orphan(place.path())).collect();
+        sweep(place.path(), || true);
+        assert!(orphans.iter().all(|orphan| !orphan.exists()));
+        assert!(live.iter().all(|live| lock_of(live.path()).exists()));
     }
 
     #[test]
@@ -270,7 +301,7 @@ mod tests {
             }
             for _ in 0..300 {
                 orphan_beside(place.path());
-                let held = Held::make(place.path()).unwrap();
+                let held = made(place.path()).unwrap();
                 fs::create_dir(held.path().join(TMP)).unwrap();
                 std::thread::yield_now();
                 assert!(held.path().join(TMP).exists() && lock_of(held.path()).exists());
@@ -284,7 +315,7 @@ mod tests {
 
     /// One that is let go of while others look.
     fn orphan_beside(place: &Path) {
-        let Held { dir, lock } = Held::make(place).unwrap();
+        let Held { dir, lock } = made(place).unwrap();
         fs::create_dir(dir.path().join(TMP)).unwrap();
         drop((dir.keep(), lock));
     }
@@ -292,7 +323,7 @@ mod tests {
     #[test]
     fn whatever_was_done_to_it_it_goes_with_its_maker() {
         let place = tempfile::tempdir().unwrap();
-        let held = Held::make(place.path()).unwrap();
+        let held = made(place.path()).unwrap();
         fs::create_dir_all(held.path().join("beside/it")).unwrap();
         fs::remove_file(lock_of(held.path())).unwrap();
         fs::set_permissions(held.path(), Permissions::from_mode(0o000)).unwrap();

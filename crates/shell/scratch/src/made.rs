@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use context::{BoxError, Closing, Ctx};
 
 use crate::held::{Held, OUTPUT, TMP};
+use crate::place::{Apart, leave, place};
 use crate::sweep::sweep;
 
-/// Directories of a session's own below the machine's temporary one, under a name that nobody guesses, for its user alone.
+/// Directories of a session's own in one of the [`places`](crate::places), under a name that nobody guesses, for its user alone.
 /// They are removed when the scope that they were made for closes.
 #[derive(Debug)]
 pub struct Scratch {
@@ -16,16 +17,24 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Makes it. Whatever `ctx` owns later is gone before it is removed. The first one of a process also removes, in the
-    /// background, what killed processes have left in the same place.
+    /// Makes it, apart from what the realm has as [`Apart`]. Whatever `ctx` owns later is gone before it is removed. The
+    /// first one of a process also removes, in the background, what killed processes have left in the same place.
     ///
     /// # Errors
     ///
     /// What the machine says; a closing scope counts as interrupted.
     pub fn make(ctx: &Ctx) -> io::Result<Self> {
-        let place = std::env::temp_dir().canonicalize()?;
-        let held = Held::make(&place)?;
-        let path = held.path().to_owned();
+        Self::make_apart(ctx, ctx.get::<Apart>().as_deref())
+    }
+
+    /// Makes it, apart from that.
+    ///
+    /// # Errors
+    ///
+    /// As [`Scratch::make`].
+    pub fn make_apart(ctx: &Ctx, apart: Option<&Apart>) -> io::Result<Self> {
+        let held = Held::make(|| place(apart))?;
+        let (path, place) = (held.path().to_owned(), held.place().to_owned());
         create_dir(path.join(OUTPUT))?;
         create_dir(path.join(TMP))?;
         ctx.on_close("remove the session's temporary files", move || removed(held))
@@ -51,7 +60,13 @@ impl Scratch {
 }
 
 async fn removed(held: Held) -> Result<(), BoxError> {
-    Ok(tokio::task::spawn_blocking(move || held.remove()).await??)
+    let remove = move || {
+        let place = held.place().to_owned();
+        let removed = held.remove();
+        leave(&place);
+        removed
+    };
+    Ok(tokio::task::spawn_blocking(remove).await??)
 }
 
 /// Looks for what killed processes left, once a process. It stops when the scope closes; the next process goes on.

@@ -9,7 +9,7 @@ use sandbox::{
     Boundary, CannotConfine, CommandLine, Confinement, Denial, Enforcement, Grant, Launch, Mode, ModeSource, Network,
     Operation, SandboxProvider, Temp, Workspace, effective,
 };
-use scratch::Scratch;
+use scratch::{Apart, Scratch, places};
 use subprocess::{Environment, Finished, How, Limits, Process, Spawn, SpawnError, Streams, guard, run};
 use tokio_util::sync::CancellationToken;
 
@@ -85,7 +85,10 @@ impl ConfinedShell {
         let interpreter = interpreter(&env, workspace.root())?;
         let scratch = match scratch {
             Some(scratch) => scratch,
-            None => Arc::new(Scratch::make(ctx).map_err(OpenError::Scratch)?),
+            None => {
+                let apart = Apart(workspace.root().to_owned());
+                Arc::new(Scratch::make_apart(ctx, Some(&apart)).map_err(OpenError::Scratch)?)
+            }
         };
         let temp = match temporary {
             Temporary::Private => Temp::Private(workspace.temp_dir().map_or_else(|| scratch.tmp(), Path::to_owned)),
@@ -94,6 +97,8 @@ impl ConfinedShell {
         if workspace.temp_dir().is_none() {
             workspace = workspace.temp(temp.path());
         }
+        let places = places().into_iter().filter(|place| !workspace.protected().contains(place));
+        workspace = places.collect::<Vec<_>>().into_iter().fold(workspace, Workspace::protect);
         let spills = Spills::into(scratch.output());
         Ok(Self { ctx: ctx.clone(), workspace, mode, provider, helper, env, network, temp, interpreter, spills })
     }
@@ -128,6 +133,9 @@ impl ConfinedShell {
             let why = format!("the mode is {mode}, and there is no sandbox in this program");
             return Err(CannotConfine { why }.into());
         };
+        if let Some(why) = boundary.withheld() {
+            return Err(ShellError::Withheld(why.to_owned()));
+        }
         let confined = Confined {
             argv: command,
             cwd: cwd.to_owned(),

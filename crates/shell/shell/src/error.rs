@@ -18,6 +18,9 @@ pub enum ShellError {
     /// The mode confines commands, and nothing here can hold that.
     #[error(transparent)]
     NotEnforceable(#[from] CannotConfine),
+    /// It cannot be told what is protected in the workspace, so a command there is not run under a mode that protects it.
+    #[error("the command was not run: what is protected in the workspace cannot be told: {}", one_line(.0))]
+    Withheld(String),
     /// The sandbox did not start. It is no failure of the command, and nothing was denied.
     #[error("the sandbox could not be started, so the command was not run: {stage}: {}", one_line(.why))]
     SandboxFailed {

@@ -3,8 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Access, access};
-use subprocess::Environment;
+use subprocess::{Environment, program};
 
 use crate::OpenError;
 
@@ -13,27 +12,17 @@ const USUAL: [&str; 3] = ["/bin", "/usr/bin", "/usr/local/bin"];
 
 /// `bash`, or `sh` where there is none; one below `root` does not count.
 pub(crate) fn interpreter(env: &Environment, root: &Path) -> Result<PathBuf, OpenError> {
-    let listed = std::env::split_paths(env.get("PATH").unwrap_or_default()).filter(|dir| dir.is_absolute());
-    let dirs: Vec<PathBuf> = USUAL.iter().map(PathBuf::from).chain(listed).collect();
+    let dirs: Vec<PathBuf> = USUAL.iter().map(PathBuf::from).chain(env.path()).collect();
     search(&dirs, root).ok_or(OpenError::NoInterpreter)
 }
 
 fn search(dirs: &[PathBuf], root: &Path) -> Option<PathBuf> {
-    let usable = |program: &PathBuf| is_program(program) && !is_below(program, root);
-    ["bash", "sh"].iter().find_map(|name| dirs.iter().map(|dir| dir.join(name)).find(usable))
+    ["bash", "sh"].iter().find_map(|name| program(name, dirs.iter().cloned(), root))
 }
 
 /// The whole invocation. What begins with `-` is a command line all the same.
 pub(crate) fn invocation(interpreter: &Path, command: &str) -> Vec<OsString> {
     vec![interpreter.into(), "-c".into(), "--".into(), command.into()]
-}
-
-fn is_program(path: &Path) -> bool {
-    path.is_file() && access(path, Access::EXEC_OK).is_ok()
-}
-
-fn is_below(path: &Path, root: &Path) -> bool {
-    root != Path::new("/") && path.canonicalize().is_ok_and(|path| path.starts_with(root))
 }
 
 #[cfg(test)]

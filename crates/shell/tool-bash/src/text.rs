@@ -63,7 +63,7 @@ pub(crate) fn answer(ran: &Ran, timeout: Duration) -> ToolOutput {
         "" => text.push_str("\n(no output)"),
         output => text.extend(["\n", output]),
     }
-    notes(finished, &mut text);
+    notes(ran, &mut text);
     if let Some(denial) = &ran.denial {
         return ToolOutput::error(code::SANDBOX_DENIED, text).with_meta(denial);
     }
@@ -81,7 +81,7 @@ pub(crate) fn last_word(ran: &Ran, timeout: Duration) -> String {
     if let Some(spilled) = &ran.finished.output.spilled {
         let _ = write!(text, "\n[its output is kept in {}]", one_line(&spilled.to_string_lossy()));
     }
-    notes(&ran.finished, &mut text);
+    notes(ran, &mut text);
     text
 }
 
@@ -98,6 +98,7 @@ pub(crate) fn refused(error: ShellError) -> ToolOutput {
         ShellError::Denied(denial) => ToolOutput::error(code::SANDBOX_DENIED, text).with_meta(&denial),
         ShellError::Invalid(_) => ToolOutput::error(code::INVALID_ARGUMENTS, text),
         ShellError::NotEnforceable(_)
+        | ShellError::Withheld(_)
         | ShellError::SandboxFailed { .. }
         | ShellError::NotStarted { .. }
         | ShellError::Spawn(_)
@@ -139,8 +140,9 @@ fn ended(finished: &Finished, timeout: Duration) -> String {
     }
 }
 
-fn notes(finished: &Finished, text: &mut String) {
-    for note in &finished.notes {
+fn notes(ran: &Ran, text: &mut String) {
+    let shortfall = ran.enforcement.as_ref().and_then(Enforcement::shortfall);
+    for note in ran.finished.notes.iter().chain(&shortfall) {
         let _ = write!(text, "\n[{}]", one_line(note));
     }
 }

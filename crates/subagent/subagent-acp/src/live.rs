@@ -1,7 +1,9 @@
 //! The life of a child, from its process's start to the end of it.
 
 use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use agent_client_protocol::v1::schema::StopReason as Ends;
 use context::{BoxError, Ctx};
@@ -19,6 +21,9 @@ use crate::{Config, Failure};
 
 /// How much may wait to be told on.
 const TOLD: usize = 256;
+
+/// How long what a child wrote before its output made no sense may take to be heard.
+const HEARD: Duration = Duration::from_secs(2);
 
 /// A child that is about to live.
 pub(crate) struct Live {
@@ -80,8 +85,8 @@ impl Live {
             // Only a parent that ends closes the scope of a start, but for whoever gave it up and has no use for this.
             Failure::Stopped => StartError::ParentClosing,
             failure => {
-                let text = describe(&failure, &ending, &complaints);
-                StartError::Provider { provider: end.provider, source: end.diagnostics.clean(&text).into() }
+                let text = describe(&end.diagnostics, &failure, &ending, &complaints);
+                StartError::Provider { provider: end.provider, source: text.into() }
             }
         };
         let _dropped = ready.send(Err(error));
@@ -109,15 +114,20 @@ async fn talk_to(
     let (broken, is_broken) = oneshot::channel();
     process.own("output", pump(output, to, broken)).map_err(|_| Failure::Stopped)?;
     let (done, is_done) = oneshot::channel();
-    let (mut is_broken, mut is_done) = (Some(is_broken), Some(is_done));
+    let (mut is_broken, mut is_done, mut waits) = (Some(is_broken), Some(is_done), None);
+    let mut failure = None;
     let connection = AssertUnwindSafe(converse(frames, input, conversation, done)).catch_unwind();
     let mut connection = std::pin::pin!(connection);
     loop {
         tokio::select! {
             biased;
-            done = word(&mut is_done) => return done,
-            // The channel ends with the output; that is no failure.
-            failure = word(&mut is_broken) => return Err(failure),
+            done = word(&mut is_done) => return because(done, failure, is_broken),
+            // The channel ends with the output; that is no failure. What came before it is heard first.
+            broken = word(&mut is_broken) => {
+                failure = Some(broken);
+                waits = Some(Box::pin(tokio::time::sleep(HEARD)));
+            }
+            () = ended(&mut waits) => return because(Err(Failure::Connection), failure, is_broken),
             () = word(&mut start.is_open) => {
                 // From here on it is told things that are nobody else's.
                 process.confide();
@@ -131,9 +141,23 @@ async fn talk_to(
             // It does not end before it is done, unless it fails.
             _ = &mut connection => {
                 let done = is_done.and_then(|mut is_done| is_done.try_recv().ok());
-                return done.unwrap_or(Err(Failure::Connection));
+                return because(done.unwrap_or(Err(Failure::Connection)), failure, is_broken);
             }
         }
+    }
+}
+
+/// How a conversation ended: a child whose output makes no sense did not simply end.
+fn because(done: Done, failure: Option<Failure>, is_broken: Option<oneshot::Receiver<Failure>>) -> Done {
+    let failure = failure.or_else(|| is_broken?.try_recv().ok());
+    done.map_err(|ended| failure.unwrap_or(ended))
+}
+
+/// The end of a wait, if there is one.
+async fn ended(waits: &mut Option<Pin<Box<tokio::time::Sleep>>>) {
+    match waits {
+        Some(waits) => waits.await,
+        None => std::future::pending().await,
     }
 }
 
@@ -241,7 +265,7 @@ impl Winding {
             }
             Err(failure) => {
                 let ending = self.process.end(graces).await;
-                let text = self.diagnostics.clean(&describe(&failure, &ending, ""));
+                let text = describe(&self.diagnostics, &failure, &ending, "");
                 let _gone = result.send(result_of(StopReason::Error, Some(text)));
                 ending.proof
             }
@@ -250,14 +274,15 @@ impl Winding {
 }
 
 /// What is told of a child that failed: what it did not do, how it ended where that explains it, what it complained.
-fn describe(failure: &Failure, ending: &Ending, complaints: &str) -> String {
+fn describe(diagnostics: &Diagnostics, failure: &Failure, ending: &Ending, complaints: &str) -> String {
     let how = match failure {
         Failure::Closed { .. } | Failure::Connection => format!("; {ending}"),
         _ => String::new(),
     };
-    let complaints = complaints.trim();
+    let (text, complaints) = (diagnostics.clean(&format!("{failure}{how}")), diagnostics.clean(complaints));
     match complaints.is_empty() {
-        true => format!("{failure}{how}"),
-        false => format!("{failure}{how}\nIt complained:\n{complaints}"),
+        true => text,
+        // Together, too, it is not too much.
+        false => diagnostics.clean(&format!("{text}. It complained: {complaints}")),
     }
 }

@@ -36,21 +36,16 @@ pub(crate) async fn pump(mut output: Output, to: mpsc::Sender<Frame>, failed: on
     let mut to = Some((to, failed));
     while let Some(piece) = output.next().await {
         let Some((frames, _)) = &to else { continue };
-        match reader.push(&piece) {
-            Ok(found) => {
-                for frame in found {
-                    if frames.send(frame).await.is_err() {
-                        to = None;
-                        reader = Reader::default();
-                        break;
-                    }
-                }
-            }
-            Err(failure) => {
-                reader = Reader::default();
-                let told = to.take().map(|(_, failed)| failed.send(failure));
-                drop(told);
-            }
+        let (found, failure) = reader.push(&piece);
+        let mut is_wanted = true;
+        for frame in found {
+            is_wanted = is_wanted && frames.send(frame).await.is_ok();
+        }
+        if failure.is_some() || !is_wanted {
+            reader = Reader::default();
+            // The failure is known before the frames end.
+            let told = to.take().zip(failure).map(|((_, failed), failure)| failed.send(failure));
+            drop(told);
         }
     }
 }
@@ -63,16 +58,21 @@ struct Reader {
 }
 
 impl Reader {
-    fn push(&mut self, mut piece: &[u8]) -> Result<Vec<Frame>, Failure> {
+    /// What is found in one more piece, and what is wrong with what comes behind that.
+    fn push(&mut self, piece: &[u8]) -> (Vec<Frame>, Option<Failure>) {
         let mut found = Vec::new();
+        let failure = self.frames(piece, &mut found).err();
+        (found, failure)
+    }
+
+    fn frames(&mut self, mut piece: &[u8], found: &mut Vec<Frame>) -> Result<(), Failure> {
         while let Some(at) = piece.iter().position(|byte| *byte == b'\n') {
             self.extend(&piece[..at])?;
             piece = &piece[at + 1..];
             let line = std::mem::take(&mut self.line);
             found.extend(self.frame(line)?);
         }
-        self.extend(piece)?;
-        Ok(found)
+        self.extend(piece)
     }
 
     fn extend(&mut self, part: &[u8]) -> Result<(), Failure> {
@@ -154,11 +154,17 @@ mod tests {
 
     use super::*;
 
-    fn read(pieces: &[&[u8]]) -> Result<Vec<(String, bool)>, Failure> {
+    type Lines = Vec<(String, bool)>;
+
+    fn read(pieces: &[&[u8]]) -> Result<Lines, (Failure, Lines)> {
         let mut reader = Reader::default();
         let mut all = Vec::new();
         for piece in pieces {
-            all.extend(reader.push(piece)?.into_iter().map(|frame| (frame.line, frame.is_question)));
+            let (found, failure) = reader.push(piece);
+            all.extend(found.into_iter().map(|frame| (frame.line, frame.is_question)));
+            if let Some(failure) = failure {
+                return Err((failure, all));
+            }
         }
         Ok(all)
     }
@@ -184,10 +190,15 @@ mod tests {
     fn a_flood_is_cut_off() {
         let long = vec![b'x'; 1024 * 1024];
         assert_eq!(read(&[&long[..]; 16]), Ok(vec![]));
-        assert_eq!(read(&[&long[..]; 17]), Err(Failure::TooLong));
+        assert_eq!(read(&[&long[..]; 17]), Err((Failure::TooLong, vec![])));
         let stray = b"\xff not json\n".repeat(MOST_STRAY);
         assert_eq!(read(&[&stray]), Ok(vec![]));
-        assert_eq!(read(&[&stray, b"{\n"]), Err(Failure::NoFrames { lines: MOST_STRAY + 1 }));
+        let too_many = Failure::NoFrames { lines: MOST_STRAY + 1 };
+        assert_eq!(read(&[&stray, b"{\n"]), Err((too_many.clone(), vec![])));
+        // What came before it, in the same piece, is heard.
+        let said = br#"{"jsonrpc":"2.0","method":"session/update","params":{}}"#;
+        let (failure, heard) = read(&[&[&said[..], b"\n", &stray, b"{\n"].concat()]).unwrap_err();
+        assert_eq!((failure, heard.len()), (too_many, 1));
     }
 
     #[tokio::test]

@@ -3,8 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Access, access};
-use subprocess::Environment;
+use subprocess::{Environment, program};
 
 use crate::Refused;
 
@@ -15,17 +14,8 @@ pub(crate) fn find(command: &OsString, env: &Environment, root: &Path) -> Result
     if named.is_absolute() {
         return Ok(named.to_owned());
     }
-    let dirs = std::env::split_paths(env.get("PATH").unwrap_or_default()).filter(|dir| dir.is_absolute());
-    let found = dirs.map(|dir| dir.join(named)).find(|path| is_program(path) && !is_below(path, root));
-    found.filter(|_| named.components().count() == 1).ok_or_else(|| Refused::no_program(command))
-}
-
-fn is_program(path: &Path) -> bool {
-    path.is_file() && access(path, Access::EXEC_OK).is_ok()
-}
-
-fn is_below(path: &Path, root: &Path) -> bool {
-    root != Path::new("/") && path.canonicalize().is_ok_and(|path| path.starts_with(root))
+    let found = program(command, env.path(), root).filter(|_| named.components().count() == 1);
+    found.ok_or_else(|| Refused::no_program(command))
 }
 
 #[cfg(test)]

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use llm::Usage;
 use sandbox::{Denial, Mode, Operation};
+use sandbox_policy::Denied;
 use serde::{Deserialize, Serialize};
-use session::{Payload, SessionId, Snapshot, ToolReturned};
+use session::{Event, Payload, SessionId, Snapshot, ToolReturned};
 use tools::code;
 
 use crate::StopReason;
@@ -97,8 +98,12 @@ impl ChildDenial {
     }
 }
 
-/// What the sandbox did not allow a call, if that is how the call ended.
-pub fn denial_of(result: &ToolReturned) -> Option<Denial> {
+/// What the sandbox did not allow the session itself, if an event tells of that: how a call ended, or what went on behind one.
+pub fn denial_of(event: &Event) -> Option<Denial> {
+    if let Some(Denied(denial)) = event.get() {
+        return Some(denial.clone());
+    }
+    let result: &ToolReturned = event.get()?;
     let denied = result.error.as_ref().is_some_and(|error| &*error.code == code::SANDBOX_DENIED);
     serde_json::from_str(result.meta.as_ref().filter(|_| denied)?.get()).ok()
 }
@@ -111,11 +116,12 @@ pub fn denials_in(log: &Snapshot, from: u64) -> Denials {
         if let Some(BackgroundReport(report)) = event.get() {
             denials.merge(report.denials.clone());
         }
-        let Some(result) = event.get::<ToolReturned>() else { continue };
-        if let Some(denial) = denial_of(result) {
+        if let Some(denial) = denial_of(event) {
             denials.push(ChildDenial::in_session(log.header().id(), denial));
-        } else if let Some(Ok(report)) =
-            result.meta.as_ref().map(|meta| serde_json::from_str::<DelegationReport>(meta.get()))
+        } else if let Some(Ok(report)) = event
+            .get::<ToolReturned>()
+            .and_then(|result| result.meta.as_ref())
+            .map(|meta| serde_json::from_str::<DelegationReport>(meta.get()))
         {
             denials.merge(report.denials);
         }

@@ -63,8 +63,8 @@ async fn follow(run: Run, provider: Arc<str>, log: Session, job: Working) -> Out
         () = job.cancelled().cancelled() => {}
     }
     let Finished { reason, answer, report } = wind_up(&run, &provider).await;
-    // A parent that ends has closed its log by now: nobody counts for it any more.
-    let _ = log.append(BackgroundReport(report));
+    // A parent that ends has closed its log by now, and lets go of it after this.
+    let _ = log.append_last_words(BackgroundReport(report));
     let said = answer.said + &answer.notes;
     match reason {
         StopReason::Completed => Outcome::completed(said),

@@ -147,7 +147,7 @@ impl Facts {
         for event in log.events_from(log.header().seed_length()) {
             if let Some(AssistantMessage { usage: Some(more), .. }) = event.get() {
                 add(&mut usage, more);
-            } else if let Some(denial) = event.get().and_then(denial_of) {
+            } else if let Some(denial) = denial_of(event) {
                 denials += 1;
                 if first_denials.len() < DENIALS {
                     first_denials.push(denial);

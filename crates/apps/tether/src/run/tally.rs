@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use llm::Usage;
-use session::{AssistantMessage, Event, SessionId, ToolReturned};
+use session::{AssistantMessage, Event, SessionId};
 use subagent::{ChildDenial, denial_of};
 
 /// The most denials that are told one by one.
@@ -17,7 +17,7 @@ impl Tally {
     pub(crate) fn note(&self, session: SessionId, event: &Event) {
         if let Some(AssistantMessage { usage: Some(usage), .. }) = event.get() {
             self.0.lock().unwrap_or_else(PoisonError::into_inner).0 += *usage;
-        } else if let Some(denial) = event.get::<ToolReturned>().and_then(denial_of) {
+        } else if let Some(denial) = denial_of(event) {
             self.denied([ChildDenial::in_session(session, denial)]);
         }
     }

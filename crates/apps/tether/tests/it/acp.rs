@@ -7,6 +7,7 @@ mod flood;
 mod frames;
 mod outside;
 mod permission;
+pub(crate) mod recorded;
 mod sessions;
 mod settings;
 mod show;

@@ -132,7 +132,7 @@ fn running(marker: &str) -> usize {
 }
 
 #[track_caller]
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let over = Instant::now() + Duration::from_secs(30);
     while !holds() {
         assert!(Instant::now() < over, "{what}: not in time");

@@ -10,3 +10,4 @@ mod models;
 mod read;
 mod run;
 mod scenarios;
+mod temporary;

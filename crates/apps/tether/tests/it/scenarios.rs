@@ -29,6 +29,14 @@ fn play(name: &str) {
     scenario.check_length(&outcome);
 }
 
+/// The same where what the kernel holds is shown, which needs a kernel that does.
+#[track_caller]
+fn play_held(name: &str) {
+    if confines(&World::new()) {
+        play(name);
+    }
+}
+
 fn read(name: &str) -> Scenario {
     Scenario::read(&folder(name).join("scenario.toml"))
 }
@@ -206,12 +214,51 @@ fn a_killed_child_is_gone_when_it_is_told() {
     play("killed-job");
 }
 
-// What the kernel holds needs a kernel that does.
 #[test]
 fn commands_inside_and_outside_of_their_mode() {
-    if confines(&World::new()) {
-        play("commands");
-    }
+    play_held("commands");
+}
+
+// D-23 D-64 D-66
+#[test]
+fn a_child_of_another_program_crashes() {
+    play_held("outside-crashes");
+}
+
+// D-23 D-25 D-64
+#[test]
+fn a_child_of_another_program_is_cancelled() {
+    play_held("outside-cancelled");
+}
+
+// D-23 D-25 D-64
+#[test]
+fn a_child_of_another_program_is_killed() {
+    play_held("outside-deaf");
+}
+
+// D-23 D-25 D-64
+#[test]
+fn a_child_of_another_program_floods() {
+    play_held("outside-floods");
+}
+
+// D-23 D-64
+#[test]
+fn a_child_of_another_program_writes_garbage() {
+    play_held("outside-garbage");
+}
+
+// D-23 D-63 D-64 D-66
+#[test]
+fn a_child_of_another_program_exits() {
+    play_held("outside-exits");
+}
+
+// D-32 D-62
+#[test]
+fn a_tether_below_a_tether() {
+    play_held("outside-tether");
 }
 
 // D-52
@@ -245,7 +292,9 @@ fn played() -> BTreeMap<String, String> {
             ids.clear();
         } else if let Some(comment) = line.strip_prefix("// D-") {
             ids = format!("D-{comment}");
-        } else if let Some(name) = line.strip_prefix("play(\"").and_then(|rest| rest.strip_suffix("\");")) {
+        } else if let Some((_, name)) = line.split_once("(\"").filter(|(call, _)| matches!(*call, "play" | "play_held"))
+            && let Some(name) = name.strip_suffix("\");")
+        {
             played.insert(name.to_owned(), ids.clone());
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use agent::*;
-use context::{Boxed, CloseError, Failure};
+use context::{Boxed, CloseError, Failure, Stop};
 use futures_util::FutureExt as _;
 use session::SessionTitle;
 use session_store::MemoryStore;
@@ -56,6 +56,34 @@ async fn disposing_stops_the_turn_settles_every_receipt_and_lets_go_of_the_log()
     let mut want = vec![accepted.clone(), "inbox/claimed".into(), accepted.clone(), accepted];
     want.extend(brought_in);
     assert_eq!(left(&store, &stage.sessions, agent.id()).await, Left::Free(want), "what waits is not lost");
+    stage.close().await;
+}
+
+/// What ends with an agent has ended before its log is let go of, and may say so there.
+#[tokio::test]
+async fn the_log_is_kept_until_all_that_the_agent_owns_has_ended() {
+    let store = MemoryStore::default();
+    let stage = Stage::with_store(store.clone());
+    let agent = stage.agent().await;
+    let (winds_up, log) = (agent.ctx().clone(), agent.session().clone());
+    let goes_on = Arc::new(tokio::sync::Notify::new());
+    let go_on = goes_on.clone();
+    let work = async move {
+        winds_up.cancelled().cancelled().await;
+        go_on.notified().await;
+        let title = SessionTitle { title: "last words".into(), source: "user".into() };
+        assert!(log.append(title.clone()).is_err());
+        log.append_last_words(title).unwrap();
+    };
+    agent.ctx().spawn("work", Stop::Join, work).unwrap();
+    let mut disposed = Box::pin(agent.dispose());
+    assert!((&mut disposed).now_or_never().is_none());
+    until(|| agent.session().append_of_pending(|_| None::<SessionTitle>).is_err()).await;
+    assert_eq!(left(&store, &stage.sessions, agent.id()).await, Left::Leased);
+    goes_on.notify_one();
+    assert_eq!(failures(in_time(disposed).await), [""; 0]);
+    let want = vec!["session/title".to_owned()];
+    assert_eq!(left(&store, &stage.sessions, agent.id()).await, Left::Free(want));
     stage.close().await;
 }
 

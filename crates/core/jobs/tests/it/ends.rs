@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use context::{Registration, Stop};
 use jobs::{Config, JobState, NewJob, Outcome};
+use sandbox::{Denial, Mode, Operation};
+use sandbox_policy::Denied;
+use session::{Session, Snapshot};
 use tokio::sync::{Notify, oneshot};
 
 use crate::support::{Stage, in_time, notices};
@@ -153,6 +156,63 @@ async fn a_job_ends_with_its_owner() {
     let late = stage.jobs.start(&agent, count(), |_| async { Outcome::completed("") }).unwrap_err();
     assert_eq!(late, jobs::StartError::OwnerClosing);
     stage.app.close().await.unwrap();
+}
+
+/// Whatever ends a job, and whoever hears of it.
+// D-32
+#[tokio::test]
+async fn what_a_job_was_denied_is_in_the_log_once_however_it_ends() {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Ends {
+        ByItself,
+        Killed,
+        WithItsOwner,
+    }
+    for ends in [Ends::ByItself, Ends::Killed, Ends::WithItsOwner] {
+        let stage = Stage::new().await;
+        stage.sessions.learn::<Denied>().unwrap();
+        let agent = stage.agent().await;
+        // Nothing that it is told is read.
+        stage.held.send_replace(true);
+        agent.followup("work").unwrap();
+        stage.readings(1).await;
+        let here = Arc::new(Notify::new());
+        let (is_here, log) = (here.clone(), agent.session().clone());
+        let work = move |job: jobs::Working| async move {
+            is_here.notify_one();
+            if ends != Ends::ByItself {
+                job.cancelled().cancelled().await;
+            }
+            // Its driver ends first, and closes the log.
+            while ends == Ends::WithItsOwner && log.append_of_pending(|_| None::<Denied>).is_ok() {
+                tokio::task::yield_now().await;
+            }
+            Outcome::failed("denied").denied(Denial::new(Operation::Write, "/x", Mode::ReadOnly))
+        };
+        let id = stage.jobs.start(&agent, count(), work).unwrap();
+        in_time(here.notified()).await;
+        match ends {
+            Ends::ByItself => drop(in_time(stage.jobs.ended(&agent, id)).await.unwrap()),
+            Ends::Killed => drop(in_time(stage.jobs.kill(&agent, id)).await.unwrap()),
+            Ends::WithItsOwner => {}
+        }
+        if ends != Ends::ByItself {
+            assert!(notices(agent.session()).is_empty());
+        }
+        in_time(agent.dispose()).await.unwrap();
+        let log = reopened(&stage, agent.session());
+        let denied: Vec<_> = log.events().iter().filter_map(|event| event.get::<Denied>()).collect();
+        assert_eq!(denied, [&Denied(Denial::new(Operation::Write, "/x", Mode::ReadOnly))]);
+        assert!(log.events().iter().any(|event| event.tag() == "sandbox/denied" && event.is_ignorable()));
+        stage.app.close().await.unwrap();
+    }
+}
+
+/// What somebody reads who has only the log.
+fn reopened(stage: &Stage, session: &Session) -> Snapshot {
+    let mut log = serde_json::to_string(&**session.header()).unwrap() + "\n";
+    session.snapshot().events().iter().for_each(|event| log += &(event.to_json() + "\n"));
+    stage.sessions.vocabulary().decode(log).unwrap().log().clone()
 }
 
 #[tokio::test]

@@ -124,6 +124,28 @@ fn a_store_is_told_when_much_is_unwritten() {
     assert_eq!(*told.lock().unwrap(), 1_100);
 }
 
+#[tokio::test]
+async fn last_words_are_heard_until_it_is_let_go_of() {
+    let (session, kept) = (session(), Arc::new(Noting::default()));
+    session.attach(kept.clone()).unwrap();
+    let told = Arc::new(Mutex::new(0));
+    let count = told.clone();
+    let _counting = session.observe(0, move |_| *count.lock().unwrap() += 1);
+    assert_eq!(session.append_last_words(Note { n: 1 }), Ok(0), "nobody has to close it first");
+    session.close();
+    assert_eq!(session.append(Note { n: 2 }), Err(Closed));
+    assert_eq!(session.append_last_words(Note { n: 3 }), Ok(1));
+    session.close();
+    assert_eq!(session.append_last_words(Note { n: 4 }), Ok(2));
+    session.release().await.unwrap();
+    session.close();
+    assert_eq!(session.append_last_words(Note { n: 5 }), Err(Closed));
+    assert_eq!((kept.asked(), *told.lock().unwrap()), (vec![("close", 3)], 3));
+    let nowhere = crate::support::session();
+    nowhere.discard().await;
+    assert_eq!(nowhere.append_last_words(Note { n: 1 }), Err(Closed));
+}
+
 #[test]
 fn a_closed_session_can_be_read_and_forked() {
     let session = session();

@@ -2,32 +2,29 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// A word of a command that may be a path.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Word<'a> {
-    pub(super) path: &'a Path,
-    /// The first one, where it is a path for sure: it runs as soon as it is there.
-    pub(super) is_program: bool,
-    pub(super) has_slash: bool,
+/// What a command may name as a file, forgivingly: the whole of it, what stands in quotes, and every word that a shell would
+/// make of it.
+pub(super) fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let quoted = line.split(|byte| matches!(byte, b'"' | b'\'')).skip(1).step_by(2);
+    let words = line.split(|byte| byte.is_ascii_whitespace() || b"!\"'`=;:|&()<>${},".contains(byte));
+    let all = [line.trim_ascii()].into_iter().chain(quoted).chain(words);
+    all.filter(|word| !word.is_empty() && !word.contains(&0))
 }
 
-/// Its words, forgivingly: whatever a shell would take out of quotes, after an equals sign, behind an operator.
-pub(super) fn words(line: &[u8]) -> impl Iterator<Item = Word<'_>> {
-    let parts = line.split(|byte| byte.is_ascii_whitespace() || b"!\"'`=;:|&()<>${},".contains(byte));
-    let words = parts.filter(|part| !part.is_empty() && !part.contains(&0));
-    words.enumerate().map(|(n, part)| {
-        let has_slash = part.contains(&b'/');
-        Word { path: Path::new(OsStr::from_bytes(part)), is_program: n == 0 && has_slash, has_slash }
-    })
+/// Where a word leads: as it is, and behind what a shell may have put for a variable or a command. Nothing of it need exist.
+pub(super) fn files(word: &[u8], top: &Path, home: Option<&Path>) -> impl Iterator<Item = PathBuf> {
+    let at_home = || Some(home?.join(behind(word, b"HOME").or_else(|| behind(word, b"~"))?));
+    let in_top = behind(word, b"").or_else(|| behind(word, b"PWD")).map(|path| top.join(path));
+    [Some(top.join(OsStr::from_bytes(word))), in_top, at_home()].into_iter().flatten()
 }
 
-/// Whether what is there may be what runs: a file that is named by its place, or that is a program.
-pub(super) fn runs(path: &Path, has_slash: bool) -> bool {
-    let found = path.symlink_metadata();
-    found.is_ok_and(|found| !found.is_dir() && (has_slash || found.is_symlink() || found.mode() & 0o111 != 0))
+/// What comes behind a name and slashes.
+fn behind<'a>(word: &'a [u8], name: &[u8]) -> Option<&'a Path> {
+    let rest = word.strip_prefix(name)?;
+    let slashes = rest.iter().take_while(|byte| **byte == b'/').count();
+    (slashes > 0).then(|| Path::new(OsStr::from_bytes(&rest[slashes..])))
 }
 
 #[cfg(test)]
@@ -35,20 +32,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_words_of_a_command_are_found_wherever_a_shell_would() {
-        for (line, program, others) in [
-            (&b"./tools/monitor"[..], Some("./tools/monitor"), &[][..]),
-            (b"node tools/clean.js %f", None, &["node", "tools/clean.js", "%f"]),
-            (b"!f() { sh \"tools/x\"; }; f", None, &["f", "sh", "tools/x", "f"]),
-            (b"A=b tools/x", None, &["A", "b", "tools/x"]),
-            (b"/w/x --with=tools/y", Some("/w/x"), &["--with", "tools/y"]),
-            (b"", None, &[]),
-            (b"a\0b", None, &[]),
+    fn what_a_command_names_is_found_wherever_a_shell_would() {
+        for (line, file) in [
+            ("./tools/monitor", "/w/tools/monitor"),
+            ("node tools/clean.js %f", "/w/tools/clean.js"),
+            ("!f() { sh \"tools/x\"; }; f", "/w/tools/x"),
+            ("A=b tools/x", "/w/tools/x"),
+            ("/w/x --with=tools/y", "/w/tools/y"),
+            ("/w/x --with=tools/y", "/w/x"),
+            ("sh clean.sh", "/w/clean.sh"),
+            ("./my tools/m", "/w/my tools/m"),
+            ("sh 'my tools/m' x", "/w/my tools/m"),
+            ("$(git rev-parse --show-toplevel)/tools/g", "/w/tools/g"),
+            ("\"$PWD\"/tools/g", "/w/tools/g"),
+            ("${PWD}/tools/g", "/w/tools/g"),
+            ("$HOME/bin/g", "/h/bin/g"),
+            ("~/bin/g", "/h/bin/g"),
         ] {
-            let (first, rest): (Vec<_>, Vec<_>) = words(line).partition(|word| word.is_program);
-            let texts = |words: Vec<Word<'_>>| words.iter().map(|word| word.path.to_owned()).collect::<Vec<_>>();
-            assert_eq!(texts(first), program.iter().map(Path::new).collect::<Vec<_>>(), "{line:?}");
-            assert_eq!(texts(rest), others.iter().map(Path::new).collect::<Vec<_>>(), "{line:?}");
+            let found = words(line.as_bytes()).flat_map(|word| files(word, Path::new("/w"), Some(Path::new("/h"))));
+            let found: Vec<_> = found.collect();
+            assert!(found.iter().any(|found| found == Path::new(file)), "{line}: {found:?}");
         }
+        assert_eq!((words(b" \t").count(), words(b"a\0b").count()), (0, 0));
     }
 }

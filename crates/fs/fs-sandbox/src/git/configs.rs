@@ -11,7 +11,7 @@ use super::settings::{Setting, settings};
 use super::user::expanded;
 
 /// How many configuration files are read, with those that they include.
-pub(super) const MAX_CONFIGS: usize = 256;
+pub(super) const MAX_CONFIGS: usize = 4_096;
 
 /// The configuration files of one look, each read once.
 #[derive(Default)]
@@ -54,7 +54,9 @@ impl Configs {
         if let Some(read) = self.read.get(path) {
             return Ok(read.clone());
         }
-        places.led(path, Extent::File)?;
+        if !places.led(path, Extent::File)? {
+            return Ok(Rc::default());
+        }
         if !is_file(path).map_err(|source| Unread::Io { path: path.to_owned(), source })? {
             return Ok(Rc::default());
         }

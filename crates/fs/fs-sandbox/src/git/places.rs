@@ -8,7 +8,13 @@ use crate::asked::lexical;
 use crate::lands::Walk;
 
 /// How many names one look goes along.
-pub(super) const MAX_STEPS: usize = 32_768;
+pub(super) const MAX_STEPS: usize = 65_536;
+
+/// How many files are looked for, of which most are none.
+const MAX_LOOKS: usize = 262_144;
+
+/// How many names one path leads along.
+const MAX_NAMES: usize = 512;
 
 /// The places that a look found.
 pub(super) struct Places {
@@ -17,16 +23,17 @@ pub(super) struct Places {
     found: BTreeMap<PathBuf, Extent>,
     /// Where repositories are kept inside the root, beside its `.git`.
     directories: BTreeSet<PathBuf>,
-    /// What was asked for already.
-    asked: BTreeSet<(PathBuf, bool)>,
+    /// What was asked for already, and whether it is got to.
+    asked: BTreeMap<(PathBuf, bool), bool>,
     seen: BTreeSet<PathBuf>,
     steps: usize,
+    looks: usize,
 }
 
 /// What a path leads to.
 struct Led {
-    /// Links on the way, and what is missing on it.
-    through: Vec<PathBuf>,
+    /// Links on the way, and what is missing or closed on it.
+    through: Vec<(PathBuf, Extent)>,
     end: Option<PathBuf>,
 }
 
@@ -36,31 +43,52 @@ impl Places {
             writable: [git.root.clone()].into_iter().chain(git.temp.clone()).collect(),
             found: BTreeMap::new(),
             directories: BTreeSet::new(),
-            asked: BTreeSet::new(),
+            asked: BTreeMap::new(),
             seen: BTreeSet::new(),
             steps: 0,
+            looks: 0,
         }
     }
 
-    /// A place that git goes to, as what it is there for, with every link that leads it there.
-    pub(super) fn led(&mut self, path: &Path, sought: Extent) -> Result<(), Unread> {
-        if !self.asked.insert((path.to_owned(), sought == Extent::File)) {
-            return Ok(());
+    /// A place that git goes to, as what it is there for, with every link that leads it there. Whether it is got to, or could
+    /// be.
+    pub(super) fn led(&mut self, path: &Path, sought: Extent) -> Result<bool, Unread> {
+        if let Some(is_open) = self.asked.get(&(path.to_owned(), sought == Extent::File)) {
+            return Ok(*is_open);
         }
         let Led { through, end } = self.follow(path)?;
-        through.into_iter().for_each(|place| self.find(place, Extent::Entry));
+        let is_open = end.is_some();
+        self.asked.insert((path.to_owned(), sought == Extent::File), is_open);
+        through.into_iter().for_each(|(place, extent)| self.find(place, extent));
         for place in end.into_iter().chain([lexical(path)]) {
             // A directory is no file to git, until somebody puts one in its place.
             let extent = if sought == Extent::File && place.is_dir() { Extent::Entry } else { sought };
             self.find(place, extent);
         }
-        Ok(())
+        Ok(is_open)
+    }
+
+    /// A file that may be what git goes to, if there is one by that name. Whatever else is there leads git nowhere, and is
+    /// not what a name was chosen for.
+    pub(super) fn led_if_there(&mut self, path: &Path) -> Result<(), Unread> {
+        self.looks += 1;
+        if self.looks > MAX_LOOKS {
+            return Err(Unread::TooFar);
+        }
+        let may_be_there = match path.symlink_metadata() {
+            Ok(found) => !found.is_dir(),
+            Err(error) => is_denied(&error),
+        };
+        match may_be_there.then(|| self.led(path, Extent::File)).transpose() {
+            Err(Unread::Io { .. } | Unread::TooLongAWay { .. }) | Ok(_) => Ok(()),
+            Err(unread) => Err(unread),
+        }
     }
 
     /// A directory that git keeps a repository in.
     pub(super) fn directory(&mut self, git: &Path) -> Result<(), Unread> {
         let Led { through, end } = self.follow(git)?;
-        through.into_iter().for_each(|place| self.find(place, Extent::Entry));
+        through.into_iter().for_each(|(place, extent)| self.find(place, extent));
         let own = self.writable[0].join(".git");
         for place in end.into_iter().chain([lexical(git)]) {
             if self.is_inside(&place) && place != own {
@@ -73,7 +101,7 @@ impl Places {
     /// Whether a path leads into, or through, what commands may write.
     pub(super) fn leads_inside(&mut self, path: &Path) -> Result<bool, Unread> {
         let Led { through, end } = self.follow(path)?;
-        Ok(through.iter().chain(&end).any(|place| self.is_inside(place)))
+        Ok(through.iter().map(|(place, _)| place).chain(&end).any(|place| self.is_inside(place)))
     }
 
     /// Whether this is the first time that a directory is asked for.
@@ -90,21 +118,27 @@ impl Places {
     fn follow(&mut self, path: &Path) -> Result<Led, Unread> {
         let failed = |source| Unread::Io { path: path.to_owned(), source };
         let mut walk = Walk::along(path).map_err(failed)?;
-        loop {
+        let mut stopped = None;
+        for _ in 0..MAX_NAMES {
             self.step()?;
-            let end = match walk.step() {
-                Ok(true) => continue,
-                Ok(false) => Some(walk.at),
-                Err(error) if leads_nowhere(&error) => {
-                    // A name that comes into being there leads on.
-                    walk.links.push(walk.at);
-                    None
+            match walk.step() {
+                Ok(true) => {}
+                Ok(false) => {
+                    let through = walk.links.into_iter().map(|link| (link, Extent::Entry)).collect();
+                    return Ok(Led { through, end: Some(walk.at) });
                 }
-                Err(error) if is_denied(&error) && !self.is_inside(&walk.at) => None,
+                // A name that comes into being there leads on.
+                Err(error) if leads_nowhere(&error) => stopped = Some(Extent::Entry),
+                // Whoever closed it can open it, and nobody knows what is in it.
+                Err(error) if is_denied(&error) => stopped = Some(Extent::Tree),
                 Err(error) => return Err(failed(error)),
-            };
-            return Ok(Led { through: walk.links, end });
+            }
+            if let Some(extent) = stopped {
+                let links = walk.links.into_iter().map(|link| (link, Extent::Entry));
+                return Ok(Led { through: links.chain([(walk.at, extent)]).collect(), end: None });
+            }
         }
+        Err(Unread::TooLongAWay { path: path.to_owned() })
     }
 
     fn find(&mut self, place: PathBuf, extent: Extent) {
@@ -125,12 +159,14 @@ impl Places {
         let always = all.protected.len();
         self.directories.iter().for_each(|git| all.git_directory(git));
         let known = all.protected.clone();
-        let is_held = |led: &Protected| {
+        let is_known = |led: &Protected| {
             let holds = |it: &Protected| it == led || it.extent != Extent::Entry && led.path.starts_with(&it.path);
             known.iter().any(holds)
         };
-        let led = self.found.into_iter().map(|(path, extent)| Protected { path, extent });
-        all.protected.extend(led.filter(|led| !is_held(led)));
+        let is_below = |path: &Path| path.ancestors().skip(1).any(|above| self.found.get(above) == Some(&Extent::Tree));
+        let led = self.found.iter().filter(|(path, _)| !is_below(path));
+        let led = led.map(|(path, extent)| Protected { path: path.clone(), extent: *extent });
+        all.protected.extend(led.filter(|led| !is_known(led)));
         // The root's own is protected by whoever asks.
         all.protected.drain(..always);
         match all.protected.len() {

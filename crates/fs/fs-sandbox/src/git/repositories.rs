@@ -22,6 +22,7 @@ pub(super) fn repositories(look: &mut Look<'_>, root: &Path) -> Result<Vec<Repos
     let mut all = vec![Repository { tops: vec![root.to_owned()], configs: Vec::new() }];
     for top in root.ancestors() {
         let git = top.join(".git");
+        look.places.led(&git, Extent::File)?;
         match git.metadata() {
             // Without a `HEAD` it is none to git, which goes on above.
             Ok(found) if found.is_dir() && (top == root || git.join("HEAD").symlink_metadata().is_ok()) => {
@@ -32,9 +33,6 @@ pub(super) fn repositories(look: &mut Look<'_>, root: &Path) -> Result<Vec<Repos
                     repository(look, top, &top.join(elsewhere), &mut all)?;
                 }
             }
-            Err(error) if top == root && !leads_nowhere(&error) => {
-                return Err(Unread::Io { path: git, source: error });
-            }
             _ => {}
         }
     }
@@ -42,13 +40,15 @@ pub(super) fn repositories(look: &mut Look<'_>, root: &Path) -> Result<Vec<Repos
 }
 
 fn repository(look: &mut Look<'_>, top: &Path, git: &Path, all: &mut Vec<Repository>) -> Result<(), Unread> {
-    let mut repository = Repository { tops: vec![top.to_owned()], configs: Vec::new() };
+    // Git also works from within the directory itself, as for a push from elsewhere.
+    let mut repository = Repository { tops: vec![top.to_owned(), git.to_owned()], configs: Vec::new() };
     directory(look, git, &mut repository)?;
     let common = match look.configs.room.named(&git.join("commondir"))? {
         Some(common) => {
             let common = git.join(common);
             directory(look, &common, &mut repository)?;
             // The worktree that is not a linked one.
+            repository.tops.push(common.clone());
             let by_text = lexical(&common);
             if by_text.file_name().is_some_and(|name| name == ".git") {
                 repository.tops.extend(by_text.parent().map(Path::to_owned));
@@ -79,6 +79,9 @@ fn worktrees(
     all: &mut Vec<Repository>,
 ) -> Result<(), Unread> {
     for own in below(look, &common.join("worktrees"))? {
+        if own.is_symlink() {
+            look.places.directory(&own)?;
+        }
         repository.configs.push(own.join("config.worktree"));
         if let Some(link) = look.configs.room.named(&own.join("gitdir"))? {
             let link = own.join(link);
@@ -96,6 +99,9 @@ fn modules(look: &mut Look<'_>, directory: &Path, depth: usize, all: &mut Vec<Re
         return Err(Unread::TooDeep);
     }
     for git in below(look, directory)? {
+        if git.is_symlink() {
+            look.places.directory(&git)?;
+        }
         if git.join("HEAD").symlink_metadata().is_err() {
             modules(look, &git, depth + 1, all)?;
             continue;
@@ -123,8 +129,10 @@ fn below(look: &mut Look<'_>, directory: &Path) -> Result<Vec<PathBuf>, Unread> 
     for entry in entries {
         look.places.step()?;
         let path = entry.map_err(failed)?.path();
-        if path.is_dir() {
-            all.push(path);
+        match path.metadata() {
+            Ok(found) if found.is_dir() => all.push(path),
+            Err(error) if is_denied(&error) => drop(look.places.led(&path, Extent::Tree)?),
+            _ => {}
         }
     }
     Ok(all)

@@ -19,7 +19,7 @@ pub(super) enum Setting {
 }
 
 /// The settings in a configuration file's text that name a place or a program, as they are written there. A condition counts
-/// as met. Places that begin with `%`, which stands for where git is installed, are left out.
+/// as met. Places that begin with `%(prefix)/`, which stands for where git is installed, are left out.
 pub(super) fn settings(text: &[u8]) -> Vec<Setting> {
     let mut text = Text(text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text));
     let (mut section, mut all) = (Vec::new(), Vec::new());
@@ -48,11 +48,13 @@ fn setting(section: &[u8], key: &[u8], value: Vec<u8>) -> Option<Setting> {
         _ => return is_command(section, key, &value).then_some(Setting::Command(value)),
     };
     let path = value.strip_prefix(b":(optional)").unwrap_or(&value);
-    let is_one = !matches!(path.first(), None | Some(b'%')) && !path.contains(&0);
+    // A text ends there.
+    let path = path.split(|byte| *byte == 0).next().unwrap_or_default();
+    let is_one = !path.is_empty() && !path.starts_with(b"%(prefix)/");
     is_one.then(|| place(PathBuf::from(OsString::from_vec(path.to_vec()))))
 }
 
-/// Whether git runs the value, by `git help config`.
+/// Whether git runs the value without being told to by its name, by `git help config`. An alias is a person's own command.
 fn is_command(section: &[u8], key: &[u8], value: &[u8]) -> bool {
     match section {
         b"core" => {
@@ -60,7 +62,6 @@ fn is_command(section: &[u8], key: &[u8], value: &[u8]) -> bool {
                 [b"fsmonitor", b"sshcommand", b"editor", b"pager", b"askpass", b"gitproxy", b"alternaterefscommand"];
             KEYS.contains(&key)
         }
-        b"alias" => value.first() == Some(&b'!') || key == b"command",
         b"submodule" => key == b"update" && value.first() == Some(&b'!'),
         b"remote" => match key {
             b"url" | b"pushurl" => value.starts_with(b"ext::"),
@@ -96,6 +97,15 @@ impl Text<'_> {
         let (first, rest) = self.0.split_first()?;
         self.0 = rest;
         Some(*first)
+    }
+
+    /// The byte behind a backslash. The end of a line is one, however it is written.
+    fn escaped(&mut self) -> Option<u8> {
+        let byte = self.next()?;
+        match (byte, self.0.first()) {
+            (b'\r', Some(b'\n')) => self.next(),
+            _ => Some(byte),
+        }
     }
 
     fn skip_line(&mut self) {
@@ -136,7 +146,6 @@ impl Text<'_> {
             return None;
         }
         self.next();
-        let _blank = self.word(|byte| matches!(byte, b' ' | b'\t'));
         let (mut value, mut kept, mut quoted) = (Vec::new(), 0, false);
         while let Some(byte) = self.next() {
             match byte {
@@ -146,9 +155,8 @@ impl Text<'_> {
                     self.skip_line();
                     break;
                 }
-                b'\\' => match self.next() {
-                    None | Some(b'\n') => {}
-                    Some(b'\r') if self.0.first() == Some(&b'\n') => drop(self.next()),
+                b'\\' => match self.escaped() {
+                    None | Some(b'\n') => kept = value.len(),
                     Some(byte) => {
                         value.push(match byte {
                             b'n' => b'\n',
@@ -159,17 +167,25 @@ impl Text<'_> {
                         kept = value.len();
                     }
                 },
+                byte if !quoted && is_space(byte) => {
+                    if !value.is_empty() {
+                        value.push(byte);
+                    }
+                }
                 byte => {
                     value.push(byte);
-                    if quoted || !byte.is_ascii_whitespace() {
-                        kept = value.len();
-                    }
+                    kept = value.len();
                 }
             }
         }
         value.truncate(kept);
         Some(value)
     }
+}
+
+/// What git takes for a blank.
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
 #[cfg(test)]
@@ -206,8 +222,11 @@ mod tests {
             ("[core]\nhooksPath = \"a#b;c\" # d\n", hooks("a#b;c")),
             ("[core]\nhooksPath = a\\\r\nb\n", hooks("ab")),
             ("[core]\nhooksPath = a\\\rb\n", hooks("a\rb")),
+            ("[core]\nhooksPath = \r a\x0c \n", hooks("a\x0c")),
+            ("[core]\nhooksPath = a \\\n\n", hooks("a ")),
+            ("[core]\nhooksPath = %x\nhooksPath = a\0b\n", [hooks("%x"), hooks("a")].concat()),
+            ("[alias]\n a = \"!./x y\"\n b = log\n", vec![]),
             ("[init] templateDir = ~/t\n", vec![Setting::Template("~/t".into())]),
-            ("[alias]\n a = \"!./x y\"\n b = log\n[alias \"c\"]\ncommand = d\n", vec![runs("!./x y"), runs("d")]),
             (
                 "[remote \"o\"]\nurl = https://x/y\nurl = ext::sh x\nuploadpack = ./u\n",
                 vec![runs("ext::sh x"), runs("./u")],

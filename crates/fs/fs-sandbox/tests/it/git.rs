@@ -80,7 +80,7 @@ fn what_is_protected_is_bounded() {
         let workspace = (0..count).fold(Workspace::new(world.at("ws")), |all, n| all.protect(format!("p{n}")));
         world.open(workspace)
     };
-    assert_eq!(write(&world, &open(256).unwrap(), "p255/x"), How::Denied(Why::Protected));
+    assert_eq!(write(&world, &open(1_024).unwrap(), "p1023/x"), How::Denied(Why::Protected));
     let error = open(20_000).err().unwrap();
     assert!(matches!(error, OpenError::TooManyProtected { count: 20_000 }));
     assert!(error.to_string().starts_with("20000 paths are to be protected"), "{error}");
@@ -90,16 +90,16 @@ fn what_is_protected_is_bounded() {
         let includes = (0..count).map(|n| format!("path = {place}/i{n}\n")).collect::<String>();
         std::fs::write(world.at("ws/.git/config"), format!("[include]\n{includes}")).unwrap();
     };
-    includes(253, "..");
+    includes(1_021, "..");
     assert_eq!(write(&world, &fence, "file.txt"), How::Done);
-    includes(254, "..");
+    includes(1_022, "..");
     assert!(
-        refused(&world, &fence).contains("leads to 254 places in this workspace, and at most 253 can be protected")
+        refused(&world, &fence).contains("leads to 1022 places in this workspace, and at most 1021 can be protected")
     );
-    includes(9_000, "/nowhere");
+    includes(20_000, "/nowhere");
     assert_eq!(write(&world, &fence, "file.txt"), How::Done);
-    includes(12_000, "/nowhere");
-    assert!(refused(&world, &fence).contains("leads along more than 32768 names"));
+    includes(23_000, "/nowhere");
+    assert!(refused(&world, &fence).contains("leads along more names than are followed"));
     world.mode.set(Mode::DangerFullAccess);
     assert_eq!(write(&world, &fence, "file.txt"), How::Done);
     world.mode.set(Mode::WorkspaceWrite);
@@ -110,18 +110,28 @@ fn what_is_protected_is_bounded() {
         world.link(format!("../ring/{n}"), &format!("ws/ring/{}", n + 1));
     }
     includes(1_900, "../ring/38");
-    assert!(refused(&world, &fence).contains("leads along more than 32768 names"));
+    assert!(refused(&world, &fence).contains("leads along more names than are followed"));
 
     std::fs::write(world.at("ws/.git/config"), "[core]\nhooksPath = a").unwrap();
     assert_eq!(write(&world, &fence, "file.txt"), How::Done);
     let many = |directory: &str| {
         std::fs::create_dir_all(world.at(directory)).unwrap();
-        (0..=32_768).for_each(|n| std::fs::write(world.at(&format!("{directory}/{n}")), "").unwrap());
-        assert!(refused(&world, &fence).contains("leads along more than 32768 names"), "{directory}");
+        (0..=65_536).for_each(|n| std::fs::write(world.at(&format!("{directory}/{n}")), "").unwrap());
+        assert!(refused(&world, &fence).contains("leads along more names than are followed"), "{directory}");
         std::fs::remove_dir_all(world.at(directory)).unwrap();
     };
     many("ws/.git/hooks");
     many("ws/.git/worktrees");
+
+    let words = (0..1_000).map(|n| format!("[filter \"f\"]\nclean = w{n}\n")).collect::<String>();
+    std::fs::write(world.at("ws/.git/config"), words).unwrap();
+    assert_eq!(write(&world, &fence, "file.txt"), How::Done);
+    for n in 0..300 {
+        let own = world.at(&format!("ws/.git/worktrees/t{n}"));
+        std::fs::create_dir_all(&own).unwrap();
+        std::fs::write(own.join("gitdir"), format!("/nowhere/{n}/.git\n")).unwrap();
+    }
+    assert!(refused(&world, &fence).contains("leads along more names than are followed"));
 }
 
 #[test]
@@ -137,11 +147,11 @@ fn no_configuration_is_left_unread() {
             std::fs::write(world.at(&format!("outside/i{n}")), hooks).unwrap();
         }
     };
-    spread(256);
+    spread(4_096);
     assert_eq!(write(&world, &fence, "quiet/pre-commit"), How::Denied(Why::Protected));
-    spread(257);
+    spread(4_097);
     let said = refused(&world, &fence);
-    assert!(said.contains("more than 256 files") && said.contains("i256 among them"), "{said}");
+    assert!(said.contains("more than 4096 files") && said.contains("i4096 among them"), "{said}");
 
     let long = format!("#{}\n[core]\nhooksPath = quiet\n", "x".repeat(4 * 1024 * 1024));
     std::fs::write(world.at("ws/.git/config"), long).unwrap();
@@ -149,6 +159,9 @@ fn no_configuration_is_left_unread() {
     assert!(said.contains("ws/.git/config is longer than is read of it"), "{said}");
     std::fs::remove_file(world.at("ws/.git/config")).unwrap();
     world.link("config", "ws/.git/config");
+    assert_eq!(write(&world, &fence, "file.txt"), How::Done, "git is led nowhere by a link to itself");
+    std::fs::remove_file(world.at("ws/.git/config")).unwrap();
+    world.link("/proc/self/root/etc/hostname", "ws/.git/config");
     assert!(refused(&world, &fence).contains("ws/.git/config cannot be read"));
 }
 

@@ -13,6 +13,8 @@ const PROTECTED: How = How::Denied(Why::Protected);
 
 #[track_caller]
 fn check(world: &World, fence: &Fence, protected: &[&str], free: &[&str]) {
+    let withheld = fence.workspace().boundary(Mode::WorkspaceWrite).withheld().map(str::to_owned);
+    assert_eq!(withheld, None);
     let write = |path: &str| how(&world.run(fence.write(path, b"x".to_vec(), None)));
     for path in protected {
         assert_eq!(write(path), PROTECTED, "{path}");
@@ -184,31 +186,94 @@ fn what_a_dispatcher_of_hooks_calls_is_protected() {
     world.put("ws/.git/config", "[core]\nhooksPath = .husky/_\n");
     let fence = world.fence();
     check(&world, &fence, &[".husky/_/pre-commit", ".husky/pre-commit", ".husky/new"], &["husky"]);
+    let boundary = fence.workspace().boundary(Mode::WorkspaceWrite);
+    let below = Protected { path: world.at("ws/.husky/_"), extent: Extent::Tree };
+    assert!(!boundary.protected().contains(&below), "what is around it is enough");
     world.put("ws/.git/config", "[core]\nhooksPath = sub/../_\n");
     check(&world, &fence, &["_/pre-commit"], &["sub/x", "file.txt"]);
 }
 
 #[test]
-fn what_git_has_for_a_program_is_protected() {
+fn what_git_has_for_a_program_is_protected_where_it_is_there() {
     let world = World::new(Mode::WorkspaceWrite);
-    world.put("ws/tools/clean.js", "");
-    world.put("ws/words", "");
-    world.put("ws/program", "");
-    std::fs::set_permissions(world.at("ws/program"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    for there in ["tools/clean.js", "monitor", "mine", "my tools/m", "plain.sh"] {
+        world.put(&format!("ws/{there}"), "");
+    }
     world.put(
         "ws/.git/config",
-        "[core]\nfsmonitor = .git-monitor/run\n[filter \"f\"]\nclean = node tools/clean.js %f\n\
-         [alias]\np = !program && less words sub\n[init]\ntemplateDir = ~/../ws/template\n",
+        "[core]\nfsmonitor = ./my tools/m\n[filter \"f\"]\nclean = node tools/clean.js %f sub\nsmudge = sh plain.sh\n\
+         process = sh tools/missing\n[alias]\nm = !./mine\n[init]\ntemplateDir = ~/../ws/template\n",
     );
     let fence = world.fence();
-    let protected = [".git-monitor/run", "tools/clean.js", "program", "template/hooks/x"];
-    check(&world, &fence, &protected, &["words", "sub/x", "node", "tools/x", ".git-monitor/other"]);
+    let protected = ["my tools/m", "tools/clean.js", "plain.sh", "template/hooks/x"];
+    check(&world, &fence, &protected, &["mine", "sub/x", "node", "tools/x", "my tools/other"]);
     world.put("person/.gitconfig", "[core]\nfsmonitor = ~/../ws/monitor\n");
-    world.put("ws/monitor", "");
-    check(&world, &fence, &["monitor"], &[]);
+    check(&world, &fence, &["monitor"], &["tools/missing"]);
+    check(&world, &fence, &["tools/missing"], &[]);
     world.put("person/.gitconfig", "[core]\nhooksPath = ~nobody-of-this-name/hooks\n");
     let said = world.run(fence.write("file.txt", b"x".to_vec(), None)).unwrap_err().to_string();
     assert!(said.contains("names the home of \"nobody-of-this-name\", who is not in /etc/passwd"), "{said}");
+}
+
+/// A name that git has for a program is nobody's way to keep everybody from writing.
+#[test]
+fn what_is_put_in_the_place_of_a_program_locks_nobody_out() {
+    let world = World::new(Mode::WorkspaceWrite);
+    world.put("ws/.git/config", "[filter \"f\"]\nclean = sh tools/f\n");
+    let fence = world.fence();
+    std::fs::create_dir(world.at("ws/tools")).unwrap();
+    for target in ["/proc/self/root/etc/passwd".to_owned(), "x".repeat(255), "f".to_owned(), "../".repeat(600)] {
+        world.link(&target, "ws/tools/f");
+        check(&world, &fence, &[], &["file.txt"]);
+        std::fs::remove_file(world.at("ws/tools/f")).unwrap();
+    }
+}
+
+/// As a push from elsewhere has it, and `git -C .git`.
+#[test]
+fn hooks_are_also_relative_to_the_repository() {
+    let world = World::new(Mode::WorkspaceWrite);
+    world.put("ws/.git/config", "[core]\nhooksPath = .husky/_\n");
+    check(&world, &world.fence(), &[".git/.husky/_/pre-receive", ".git/.husky/x"], &[".git/other"]);
+}
+
+#[test]
+fn a_module_or_an_outer_repository_that_is_a_link_is_protected_where_it_leads() {
+    let world = World::new(Mode::WorkspaceWrite);
+    std::fs::create_dir_all(world.at("ws/.git/modules")).unwrap();
+    world.link("../../mods/foo", "ws/.git/modules/foo");
+    world.put("ws/mods/foo/HEAD", "ref: refs/heads/main");
+    world.put("ws/mods/foo/config", "[core]\nworktree = ../../foo\n");
+    world.put("ws/foo/.git", "gitdir: ../.git/modules/foo\n");
+    std::fs::create_dir_all(world.at("ws/.git/worktrees")).unwrap();
+    world.link("../../trees/t", "ws/.git/worktrees/t");
+    world.put("ws/trees/t/gitdir", "elsewhere/.git");
+    world.link("ws/outer", ".git");
+    world.put("ws/outer", "gitdir: nowhere\n");
+    let protected = ["mods/foo/commondir", "mods/foo/hooks/x", "trees/t/commondir", "foo/.git", "outer"];
+    check(&world, &world.fence(), &protected, &["mods/x", "foo/x", "mods/foo/index"]);
+}
+
+/// What people have.
+#[test]
+fn a_large_repository_is_followed() {
+    let world = World::new(Mode::WorkspaceWrite);
+    for n in 0..300 {
+        world.put(&format!("ws/.git/modules/m{n}/HEAD"), "ref: refs/heads/main");
+        world.put(&format!("ws/.git/modules/m{n}/config"), &format!("[core]\nworktree = ../../../lib/m{n}\n"));
+        world.put(&format!("ws/lib/m{n}/.git"), &format!("gitdir: ../../.git/modules/m{n}\n"));
+    }
+    for n in 0..100 {
+        world.put(&format!("ws/trees/t{n}/.git"), &format!("gitdir: ../../.git/worktrees/t{n}\n"));
+        let gitdir = world.at(&format!("ws/trees/t{n}/.git"));
+        world.put(&format!("ws/.git/worktrees/t{n}/gitdir"), &format!("{}\n", gitdir.display()));
+    }
+    world.put("ws/.git/config", "[core]\nhooksPath = .husky/_\n");
+    let commands =
+        (0..100).map(|n| format!("[alias]\na{n} = !f() {{ git log; }}; f\n[filter \"f{n}\"]\nclean = a b c\n"));
+    world.put("person/.gitconfig", &commands.collect::<String>());
+    let protected = ["lib/m299/.git", "trees/t99/.git", "trees/t99/.husky/x", ".husky/x"];
+    check(&world, &world.fence(), &protected, &["file.txt", "lib/m1/x"]);
 }
 
 /// A directory may be put away, and a file put there.
@@ -274,9 +339,21 @@ fn what_is_closed_inside_the_root_is_not_passed_over() {
     open_to_nobody(&world.top);
     assert_eq!(withheld(), None);
     mode(0o000);
-    let said = withheld().expect("closed");
-    assert!(said.contains("ws/shut/hooks cannot be read: Permission denied"), "{said}");
+    let held = Protected { path: closed.clone(), extent: Extent::Tree };
+    let holds = || as_nobody(|| fence.workspace().boundary(Mode::WorkspaceWrite).protected().contains(&held));
+    assert!(withheld().is_none() && holds(), "nothing of it changes until somebody outside opens it");
+    let config = |text: &str| world.put("ws/.git/config", text);
+    config("[filter \"f\"]\nclean = sh shut/x.sh\n");
+    assert!(withheld().is_none() && holds(), "by a program's name");
+    config("");
+    assert!(withheld().is_none() && !holds());
+    std::fs::create_dir_all(world.at("ws/.git/modules")).unwrap();
+    world.link("../../shut/m", "ws/.git/modules/m");
+    assert!(withheld().is_none() && holds(), "by a submodule");
+    std::fs::remove_file(world.at("ws/.git/modules/m")).unwrap();
+    config("[core]\nhooksPath = shut/hooks\n");
     mode(0o711);
+    assert!(!holds());
     // The directory itself can be entered, and what is in it not be listed.
     std::fs::set_permissions(world.at("ws/shut/hooks"), std::fs::Permissions::from_mode(0o311)).unwrap();
     assert!(withheld().expect("closed").contains("ws/shut/hooks cannot be read"));

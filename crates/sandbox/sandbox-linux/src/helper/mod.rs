@@ -20,6 +20,8 @@ use subprocess::Report;
 use subprocess::helper::{Control, NoHelper, asked};
 
 use crate::plan::{Plan, Tier};
+pub(crate) use placeholders::STAGE as PLACEHOLDER;
+pub(crate) use protect::is_whole;
 use stage::SetUp;
 
 /// The first argument of this helper.

@@ -3,7 +3,8 @@
 //! A mount is undone in every namespace when somebody outside removes what it is on. So a placeholder may not go while another
 //! command runs that holds it: one of the same root, of a root inside or around it, or another user's. Each command that
 //! holds one, whoever put it there, has a shared lock on the placeholder itself; only who gets the exclusive one takes it
-//! away. What was put where is [written down](records), so that a helper that was killed leaves nothing behind for long.
+//! away. What is about to be put and what was put is [written down](records), so that a helper that is killed at any moment
+//! leaves nothing behind for long; a command for which nothing can be written down is not run.
 
 mod records;
 
@@ -11,7 +12,7 @@ use std::fs::{self, DirBuilder, File, Metadata};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, FlockOperation, Mode, RenameFlags, flock, renameat_with};
 use rustix::io::Errno;
@@ -21,17 +22,17 @@ use super::anchored::Anchored;
 use super::protect::{COMMON_DIR, Kind, Layout, Placeholder};
 use super::stage::{SetUp, Stage};
 use crate::plan::Plan;
-use records::Records;
+use records::{Due, Records};
 
-const STAGE: &str = "placeholder";
+/// What is told to have failed where one cannot be put.
+pub(crate) const STAGE: &str = "placeholder";
 /// A placeholder is locked against others for as long as it takes to remove it.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// The placeholders that a running command needs.
 pub(crate) struct Held {
-    /// `None` where there is no place for them that is ours alone: nothing is then ever taken away.
-    records: Option<Records>,
+    records: Records,
     locked: Vec<Locked>,
 }
 
@@ -45,6 +46,16 @@ struct Locked {
 /// Which file it is.
 type Id = (u64, u64);
 
+/// What came of making one.
+enum Made {
+    /// It is there, locked and written down.
+    Locked(Locked),
+    /// Nobody can make anything there, so that nothing has to be held.
+    Nothing,
+    /// Something else is there, or it is gone again.
+    Changed,
+}
+
 /// Whether what was looked at is still so.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Still {
@@ -55,7 +66,7 @@ enum Still {
 impl Held {
     /// Looks at the protected paths, puts what is missing, and keeps what another command may have put.
     pub(crate) fn put(plan: &Plan) -> Result<(Self, Layout), SetUp> {
-        let mut held = Self { records: Records::open(), locked: Vec::new() };
+        let mut held = Self { records: Records::of_this_user(), locked: Vec::new() };
         let give_up = Instant::now() + PATIENCE;
         let put = loop {
             let put = Layout::of(plan).and_then(|mut layout| Ok((held.hold(&mut layout)?, layout)));
@@ -86,20 +97,20 @@ impl Held {
         }
         for placeholder in &missing {
             let path = &placeholder.path;
-            match make(placeholder) {
-                Ok(true) => {}
-                Ok(false) => {
-                    layout.without(path);
-                    continue;
-                }
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(Still::Changed),
-                Err(error) => return Err(SetUp::new(STAGE, format_args!("{}: {error}", path.display()))),
+            let due = self.records.announce(path).stage(STAGE)?;
+            let made = self.records.make(placeholder, &due);
+            let made = match made {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(Made::Changed),
+                made => made.stage_at(STAGE, path.display()),
+            };
+            if made.is_ok() {
+                due.done().stage(STAGE)?;
             }
-            let Some(locked) = Locked::at(path).stage_at(STAGE, path.display())? else { return Ok(Still::Changed) };
-            if let Some(records) = &self.records {
-                records.add(locked.id, path).stage(STAGE)?;
+            match made? {
+                Made::Locked(locked) => self.locked.push(locked),
+                Made::Nothing => layout.without(path),
+                Made::Changed => return Ok(Still::Changed),
             }
-            self.locked.push(locked);
         }
         Ok(Still::So)
     }
@@ -112,8 +123,9 @@ impl Held {
             Err(error) => return Err(error),
         };
         let id = id(&found);
-        let is_ours = self.records.as_ref().is_some_and(|records| records.has(id));
-        if self.locked.iter().any(|locked| locked.id == id) || !(is_ours || is_placeholder(path, &found)) {
+        // One in which sessions have their directories goes with the last of them, and may not while this runs.
+        let may_go = self.records.has(id) || is_placeholder(path, &found) || scratch::is_place(path);
+        if self.locked.iter().any(|locked| locked.id == id) || !may_go {
             return Ok(Still::So);
         }
         match Locked::at(path) {
@@ -128,7 +140,7 @@ impl Held {
 
     /// Lets go of everything, and takes away what was put and nobody else needs; also what a helper left that was killed.
     pub(crate) fn remove(mut self, plan: &Plan) -> Result<(), SetUp> {
-        let Some(records) = self.records else { return Ok(()) };
+        let records = self.records;
         // The innermost first.
         self.locked.sort_by(|one, other| other.path.cmp(&one.path));
         let ours = self.locked.into_iter().filter(|locked| records.has(locked.id));
@@ -222,8 +234,25 @@ fn share(file: &File, patience: Duration) -> io::Result<()> {
     }
 }
 
-/// Whether it was made. Not where nobody can make anything, so that nothing has to be held.
-fn make(placeholder: &Placeholder) -> io::Result<bool> {
+impl Records {
+    /// Makes one that has been announced.
+    fn make(&self, placeholder: &Placeholder, due: &Due) -> io::Result<Made> {
+        if !make(placeholder, due)? {
+            return Ok(Made::Nothing);
+        }
+        let Some(locked) = Locked::at(&placeholder.path)? else { return Ok(Made::Changed) };
+        if let Err(error) = self.add(locked.id, &placeholder.path) {
+            if locked.is_last() {
+                locked.clear()?;
+            }
+            return Err(error);
+        }
+        Ok(Made::Locked(locked))
+    }
+}
+
+/// Whether it was made. Not where nobody can make anything.
+fn make(placeholder: &Placeholder, due: &Due) -> io::Result<bool> {
     let anchored = Anchored::at(&placeholder.path)?;
     let path = anchored.path();
     // Another user's command must be able to lock it.
@@ -231,7 +260,7 @@ fn make(placeholder: &Placeholder) -> io::Result<bool> {
     let made = match placeholder.kind {
         Kind::Directory => DirBuilder::new().mode(0o755).create(path),
         Kind::File => File::options().write(true).create_new(true).mode(0o644).open(path).map(drop),
-        Kind::CommonDir => make_whole(path, COMMON_DIR),
+        Kind::CommonDir => make_whole(path, &due.unfinished(path), COMMON_DIR),
     };
     umask(before);
     match made {
@@ -244,14 +273,12 @@ fn make(placeholder: &Placeholder) -> io::Result<bool> {
 }
 
 /// A file that is never seen without its content: git on the host would trip over it.
-fn make_whole(path: &Path, content: &[u8]) -> io::Result<()> {
-    let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
-    let unfinished = path.with_extension(format!("tether-{}-{now}", std::process::id()));
-    let mut file = File::options().write(true).create_new(true).mode(0o644).open(&unfinished)?;
+fn make_whole(path: &Path, unfinished: &Path, content: &[u8]) -> io::Result<()> {
+    let mut file = File::options().write(true).create_new(true).mode(0o644).open(unfinished)?;
     let named =
-        file.write_all(content).and_then(|()| Ok(renameat_with(CWD, &unfinished, CWD, path, RenameFlags::NOREPLACE)?));
+        file.write_all(content).and_then(|()| Ok(renameat_with(CWD, unfinished, CWD, path, RenameFlags::NOREPLACE)?));
     if named.is_err() {
-        let _ = fs::remove_file(&unfinished);
+        let _ = fs::remove_file(unfinished);
     }
     named
 }
@@ -260,3 +287,6 @@ fn is_own_parent(path: &Path) -> bool {
     let parent = path.parent().and_then(|parent| parent.metadata().ok());
     parent.is_none_or(|parent| parent.uid() == geteuid().as_raw())
 }
+
+#[cfg(test)]
+mod tests;

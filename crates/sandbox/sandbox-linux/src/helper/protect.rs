@@ -7,7 +7,9 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use super::stage::{SetUp, Stage};
-use crate::plan::{Files, Plan, Reach};
+use crate::plan::{Files, Plan, Reach, Tier};
+
+mod config;
 
 const STAGE: &str = "protected path";
 
@@ -42,7 +44,8 @@ pub(crate) struct Placeholder {
 pub(crate) enum Kind {
     Directory,
     File,
-    /// What git takes for its own directory, as it would without. An empty one it does not take.
+    /// What git takes for its own directory, as it would without, unless its configuration says where its files are. An empty
+    /// one it does not take.
     CommonDir,
 }
 
@@ -64,6 +67,11 @@ impl Layout {
             return Ok(layout);
         }
         let roots: Vec<_> = plan.writable().collect();
+        let led: Vec<_> =
+            plan.protected.iter().filter_map(|(path, reach)| closed(plan.tier, path.path(), *reach)).collect();
+        for git in led {
+            layout.protect(&roots, git, Reach::Tree).stage_at(STAGE, git.display())?;
+        }
         for (path, reach) in &plan.protected {
             layout.protect(&roots, path.path(), *reach).stage_at(STAGE, path.path().display())?;
         }
@@ -135,7 +143,7 @@ impl Layout {
 
     fn miss(&mut self, path: PathBuf, last: bool, reach: Reach) {
         let kind = match reach {
-            Reach::File if last && path.file_name() == Some(OsStr::new("commondir")) => Kind::CommonDir,
+            Reach::File if last && is_common_dir(&path) => Kind::CommonDir,
             Reach::File if last => Kind::File,
             Reach::Entry | Reach::Tree | Reach::File => Kind::Directory,
         };
@@ -172,6 +180,25 @@ fn what_holds(path: &Path, found: &Metadata, last: bool, reach: Reach) -> io::Re
         Reach::Entry => Hold::Name,
         Reach::Tree | Reach::File => Hold::Whole,
     })
+}
+
+fn is_common_dir(path: &Path) -> bool {
+    path.file_name() == Some(OsStr::new("commondir"))
+}
+
+/// The repository that is held as a whole because of this path: a `commondir` that is missing, whose placeholder would
+/// change what git reads there. Where nothing can be mounted there are no placeholders either.
+fn closed(tier: Tier, path: &Path, reach: Reach) -> Option<&Path> {
+    let is_held = tier != Tier::WithoutNamespaces && reach == Reach::File && is_common_dir(path);
+    let is_missing = || path.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+    let git = path.parent()?;
+    (is_held && is_missing() && config::says_where(git)).then_some(git)
+}
+
+/// Whether nothing of a git directory that is there may change, though its name alone is protected.
+pub(crate) fn is_whole(tier: Tier, git: &Path) -> bool {
+    let is_none = git.ends_with(".git") && !git.join("HEAD").exists();
+    is_none || closed(tier, &git.join("commondir"), Reach::File).is_some()
 }
 
 /// Without a `HEAD` it is no repository to git, which then looks further up; but it is one as soon as somebody writes it.

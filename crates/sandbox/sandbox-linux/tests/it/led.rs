@@ -130,7 +130,7 @@ fn where_git_cannot_be_followed_nothing_is_written() {
         let config = agent.yard.root.join(".git/config");
         put(&config, format!("#{}\n", "x".repeat(4 * 1024 * 1024))).unwrap();
         let refused = agent.bash("echo x > src/new").unwrap_err();
-        assert!(matches!(refused, ShellError::NotEnforceable(_)), "{refused}");
+        assert!(matches!(refused, ShellError::Withheld(_)), "{refused}");
         let said = refused.to_string();
         assert!(
             said.contains("git's configuration cannot be followed") && said.contains(".git/config is longer"),

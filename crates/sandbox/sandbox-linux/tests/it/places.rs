@@ -247,3 +247,48 @@ fn an_exception_is_writable_whatever_the_mode_is() {
         }
     }
 }
+
+/// Sessions' temporary directories are in one, which goes with the last of them, but not while a command runs that is to write
+/// nothing there: the next session would make it anew.
+#[test]
+fn where_sessions_have_theirs_stays_while_a_command_runs() {
+    use rustix::fs::{FlockOperation, flock};
+    for (_, sandbox, _) in usable().into_iter().filter(|(tier, ..)| *tier == Tier::Best) {
+        for is_there in [true, false] {
+            let yard = Yard::new(Who::Self_, Home::Outside);
+            let place = yard.temp.join(format!("tether-{}", rustix::process::geteuid().as_raw()));
+            if is_there {
+                fs::create_dir_all(place.join("tether-abcdef/output")).unwrap();
+            }
+            let workspace = Workspace::new(&yard.root).temp(&yard.temp).home(&yard.home).protect(&place);
+            let confinement = Confinement {
+                boundary: workspace.boundary(Mode::WorkspaceWrite),
+                network: Network::Denied,
+                temp: Temp::Shared(yard.temp.clone()),
+            };
+            let script = "touch ran; until [ -e go ]; do sleep 0.01; done; cd $TMPDIR; for i in tether-*; do \
+                          echo x > $i/new; mv $i other; done; mkdir tether-abc; echo tried";
+            let is_free = || {
+                let opened = fs::File::open(&place).unwrap();
+                flock(&opened, FlockOperation::NonBlockingLockExclusive).is_ok()
+            };
+            let ran = std::thread::scope(|scope| {
+                let running = scope.spawn(|| confined_by(sandbox, &yard, &confinement, &sh(script)));
+                while !yard.root.join("ran").exists() && !running.is_finished() {
+                    std::thread::yield_now();
+                }
+                assert!(!is_free(), "whoever wants to remove it is told that it is needed");
+                if !is_there {
+                    // One that begins meanwhile.
+                    fs::create_dir(place.join("tether-abcdef")).unwrap();
+                }
+                fs::write(yard.root.join("go"), "").unwrap();
+                running.join().unwrap()
+            });
+            assert!(ran.output.text.ends_with("tried\n") && is_free(), "{ran:?}");
+            let names: Vec<_> = fs::read_dir(&place).unwrap().map(|it| it.unwrap().file_name()).collect();
+            assert_eq!(names, ["tether-abcdef"], "{ran:?}");
+            assert!(yard.temp.join("tether-abc").exists(), "beside it anything may be made");
+        }
+    }
+}

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use context::Scope;
-use scratch::Scratch;
+use scratch::{Passing, Scratch};
 
 const MAKES: &str = "__makes";
 const WAITS: &str = "__waits-until-gone";
@@ -32,6 +32,9 @@ fn makes(gone: Option<&Path>) {
         let session = Scope::root("session");
         let scratch = Scratch::make(&session).unwrap();
         std::fs::write(scratch.tmp().join("x"), "x").unwrap();
+        let passing = Passing::make().unwrap();
+        std::fs::create_dir_all(passing.path().join("a/b")).unwrap();
+        std::fs::write(scratch.tmp().join("passing"), passing.path().to_str().unwrap()).unwrap();
         let mut out = std::io::stdout();
         writeln!(out, "{}", scratch.path().display()).unwrap();
         out.flush().unwrap();
@@ -71,15 +74,24 @@ fn what_a_killed_process_left_the_next_one_removes_and_nobody_elses() {
     killed.kill().unwrap();
     killed.wait().unwrap();
     assert!(left.join("tmp/x").exists());
+    let passing = |of: &Path| PathBuf::from(std::fs::read_to_string(of.join("tmp/passing")).unwrap());
+    let (passed, passes) = (passing(&left), passing(&theirs));
+    assert!(passed.join("a/b").exists());
+    for n in 0..5_001 {
+        std::fs::create_dir(place.path().join(format!("tether-{n:06}"))).unwrap();
+    }
 
     let (mut next, own) = start(place.path(), &[WAITS, left.to_str().unwrap()]);
     assert!(next.wait().unwrap().success());
     assert!(!left.exists() && !own.exists());
-    assert!(theirs.join("tmp/x").exists(), "it is in use");
+    assert!(theirs.join("tmp/x").exists() && passes.join("a/b").exists(), "it is in use");
 
     drop(lives.stdin.take());
     assert!(lives.wait().unwrap().success());
-    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0);
+    // The one that looked waits for one of the two; the next for the other.
+    let (mut last, _) = start(place.path(), &[WAITS, passed.to_str().unwrap()]);
+    assert!(last.wait().unwrap().success());
+    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 5_001, "what has other names stays");
 }
 
 #[tokio::test]

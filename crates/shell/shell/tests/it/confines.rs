@@ -140,7 +140,12 @@ async fn the_temporary_directory_is_writable_where_the_root_is() {
                 assert!(std::path::Path::new(&seen).is_dir() && confinement.temp == Temp::Private(seen.into()));
             }
             (Temporary::Private, Some(given)) => assert_eq!(confinement.temp, Temp::Private(given.clone())),
-            (Temporary::Shared, _) => assert_eq!(confinement.temp, Temp::Shared(shared.clone())),
+            (Temporary::Shared, _) => {
+                assert_eq!(confinement.temp, Temp::Shared(shared.clone()));
+                let all = scratch::places().into_iter().find(|place| place.starts_with(&shared)).unwrap();
+                let held = |it: &sandbox::Protected| it.path == all && it.extent == sandbox::Extent::Tree;
+                assert!(confinement.boundary.protected().iter().any(held), "what sessions have there is held");
+            }
         }
     }
     world.close().await;

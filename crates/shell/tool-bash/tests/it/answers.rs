@@ -52,6 +52,27 @@ async fn what_holds_it_is_told_to_front_doors() {
     }
 }
 
+/// A weaker sandbox than usual is no secret: whoever reads the result reads that, in the background as well.
+#[tokio::test]
+async fn what_is_held_in_part_is_said_in_the_text() {
+    let partial = Enforcement::Partial(vec!["namespaces: refused".into(), "chmod outside".into()]);
+    let note = "\n[the sandbox holds commands only in part here: namespaces: refused; and 1 more]";
+    for mode in [Mode::ReadOnly, Mode::WorkspaceWrite] {
+        let stage = Stage::with(mode, Some(Fake::Holds(partial.clone())), Config::default()).await;
+        for command in ["true", "exit 3", "echo x > /no-such/place"] {
+            let text = stage.bash(command).await.to_text();
+            assert!(text.ends_with(note), "{text}");
+        }
+        stage.call("bash", json!({"command": "true", "run_in_background": true})).await;
+        let text = stage.call("job_output", json!({"job": "job-1", "wait_ms": 60_000})).await.to_text();
+        assert!(text.contains(note.trim()), "{text}");
+        stage.close().await;
+    }
+    let stage = Stage::with(Mode::DangerFullAccess, Some(Fake::Holds(partial)), Config::default()).await;
+    assert!(!stage.bash("true").await.to_text().contains("in part"), "nothing was to be held");
+    stage.close().await;
+}
+
 #[tokio::test]
 async fn long_output_is_cut_and_kept_where_the_file_tools_find_it() {
     let stage = Stage::new(Mode::ReadOnly).await;

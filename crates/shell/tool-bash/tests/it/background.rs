@@ -4,6 +4,7 @@ use std::path::Path;
 
 use jobs::{JobBegan, Jobs};
 use sandbox::Mode;
+use sandbox_policy::Denied;
 use serde_json::json;
 use session::{ToolErrorCode, ToolReturned};
 use subagent::denials_in;
@@ -58,7 +59,8 @@ async fn one_that_is_denied_something_says_so_as_a_call_does() {
     let first = stage.call("job_output", asked.clone()).await;
     let again = stage.call("job_output", asked).await;
     let now = stage.bash("echo x > /no-such/place").await;
-    assert_eq!((&first.error, meta(&first)), (&now.error, meta(&now)));
+    // It is in the log already.
+    assert!(first.error == now.error && first.meta.is_none() && now.meta.is_some());
     let line = |output: &ToolOutput| output.to_text().lines().next().unwrap().to_owned();
     assert_eq!(line(&first), line(&now));
     assert!(first.to_text().ends_with(&again.to_text()) && again.meta.is_none() && !again.is_error());
@@ -67,6 +69,23 @@ async fn one_that_is_denied_something_says_so_as_a_call_does() {
     }
     let denials = denials_in(&stage.agent.session().snapshot(), 0);
     assert_eq!((denials.total, denials.list.len()), (2, 2));
+    stage.close().await;
+}
+
+// D-32: whether or not anybody asks what came of it.
+#[tokio::test]
+async fn a_denial_that_only_a_notice_tells_counts() {
+    let stage = Stage::new(Mode::WorkspaceWrite).await;
+    behind(&stage, "echo x > /no-such/place").await;
+    behind(&stage, "exit 1").await;
+    in_time(stage.app.get::<Jobs>().unwrap().settled(&stage.agent)).await;
+    assert!(notices(&stage).contains("sandbox denied: write /no-such/place"), "{}", notices(&stage));
+    let log = stage.agent.session().snapshot();
+    let denials = denials_in(&log, 0);
+    assert_eq!((denials.total, &*denials.list[0].target), (1, "/no-such/place"));
+    let event = log.latest_event::<Denied>().unwrap();
+    let line = serde_json::to_value(&event.get::<Denied>().unwrap().0).unwrap();
+    assert_eq!(line, json!({"operation": "write", "target": "/no-such/place", "mode": "workspace-write"}));
     stage.close().await;
 }
 

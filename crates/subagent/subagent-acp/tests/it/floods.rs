@@ -55,3 +55,16 @@ async fn one_that_does_not_read_its_answers_is_not_read_either() {
     drop(parent);
     world.close().await;
 }
+
+/// What it says and the nonsense that ends it are read at once.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_said_before_the_nonsense_is_heard() {
+    let world = World::new("").await;
+    for _ in 0..20 {
+        let result = world.does("nonsense").await;
+        assert_eq!(result.reason, StopReason::Error);
+        let error = result.message.as_deref().unwrap_or_default();
+        assert!(error.contains("1001 lines") && result.text() == "I begin", "{result:?}");
+    }
+    world.close().await;
+}

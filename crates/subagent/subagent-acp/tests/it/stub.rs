@@ -197,6 +197,16 @@ impl Stub {
                     say(&piece);
                 }
             }
+            "nonsense" => {
+                let said = json!({ "jsonrpc": "2.0", "method": "session/update", "params": { "sessionId": "s1", "update":
+                    { "sessionUpdate": "agent_message_chunk", "content": { "type": "text", "text": "I begin" } } } });
+                // In one piece, with which all of it is read.
+                let mut stdout = io::stdout().lock();
+                stdout.write_all(format!("{said}\n{}", "?\n".repeat(1_001)).as_bytes()).unwrap();
+                stdout.flush().unwrap();
+                while self.read().is_some() {}
+                exit(0);
+            }
             "questions" => {
                 for n in 0..10_000 {
                     out(json!({ "id": format!("q{n}"), "method": "session/request_permission", "params": {} }));

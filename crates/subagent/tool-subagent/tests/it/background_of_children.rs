@@ -78,6 +78,26 @@ async fn a_child_that_was_killed_has_its_report_too() {
 
 // D-32
 #[tokio::test]
+async fn a_child_that_ends_with_its_parent_has_its_report_too() {
+    within(async {
+        let (stage, gate) = gated().await;
+        stage.tell("spawn A in background { write ../a.txt x; call gate; hang }").await;
+        gate.arrived(1).await;
+        stage.agent.dispose().await.unwrap();
+        let log = stage.log(stage.agent.id());
+        let [report] = &log.events().iter().filter_map(|event| event.get::<BackgroundReport>()).collect::<Vec<_>>()[..]
+        else {
+            panic!("one report")
+        };
+        assert_eq!((report.0.stop_reason, report.0.denials.total), (StopReason::Aborted, 1));
+        assert_eq!(denials_in(&log, 0).total, 1);
+        stage.app.close().await.unwrap();
+    })
+    .await;
+}
+
+// D-32
+#[tokio::test]
 async fn denials_behind_a_job_reach_the_parent_once() {
     within(async {
         let stage = Stage::new().await;

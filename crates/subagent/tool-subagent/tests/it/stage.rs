@@ -15,7 +15,7 @@ use session::{
     Clock, Event, InboxAccepted, RequestHeader, RequestHeaderEvent, Session, SessionId, Sessions, Snapshot, Source,
     ToolReturned, Typed,
 };
-use subagent::Descriptor;
+use subagent::{BackgroundReport, Descriptor};
 use tool_subagent::{Config, defaults};
 use tools::Tool;
 use user_approval::PolicySet;
@@ -148,6 +148,7 @@ impl Stage {
         house.learn::<ModeSet>().unwrap();
         house.learn::<PolicySet>().unwrap();
         house.learn::<Descriptor>().unwrap();
+        house.learn::<BackgroundReport>().unwrap();
         house.vocabulary().decode(whole).unwrap().log().clone()
     }
 

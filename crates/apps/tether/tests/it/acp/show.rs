@@ -4,9 +4,14 @@ use serde_json::Value;
 
 use crate::run::world::World;
 
-/// Updates, a line each, with names in the place of what differs from run to run. Where words end up in one update or in
-/// two, and how often a running call is shown, is up to the machine. What commands there are is told of every session.
+/// Updates, a line each, with names in the place of what differs from run to run.
 pub(super) fn shown(world: &World, sessions: &[&str], updates: &[Value]) -> String {
+    joined(updates).iter().map(|update| normal(world, sessions, update) + "\n").collect()
+}
+
+/// Updates as they are told. Where words end up in one update or in two, and how often a running call is shown, is up to the
+/// machine. What commands there are is told of every session.
+pub(super) fn joined(updates: &[Value]) -> Vec<Value> {
     let mut joined: Vec<Value> = Vec::new();
     for update in updates {
         let is_progress = update["sessionUpdate"] == "tool_call_update" && update.get("status").is_none();
@@ -21,7 +26,7 @@ pub(super) fn shown(world: &World, sessions: &[&str], updates: &[Value]) -> Stri
             _ => joined.push(update.clone()),
         }
     }
-    joined.iter().map(|update| normal(world, sessions, update) + "\n").collect()
+    joined
 }
 
 /// The text of a chunk of a message.

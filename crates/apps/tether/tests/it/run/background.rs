@@ -2,6 +2,7 @@ use rustix::process::Signal;
 
 use super::process::Ran;
 use super::world::World;
+use crate::commands::confines;
 use crate::json::check_whole;
 
 fn in_background(prompt: &str) -> String {
@@ -69,4 +70,27 @@ fn a_notice_may_cause_more_work_in_the_background() {
     assert_eq!(ran.stdout, "both are done\n", "{}", ran.stderr);
     assert!(world.path("area/root/a.txt").exists() && world.path("area/root/b.txt").exists());
     assert_eq!(world.logs()[&ran.id()].all("turn/end").len(), 3);
+}
+
+// D-32: nobody asks for what came of it.
+#[test]
+fn what_is_denied_to_a_command_behind_its_call_is_in_the_result() {
+    let world = World::beside_tmp();
+    if !confines(&world) {
+        return;
+    }
+    let behind = |out: &str| format!(r#"call bash {{"command":"echo x > {out}","run_in_background":true}}"#);
+    let task = format!("{}; spawn A {{ {} }}; say done", behind("../mine"), behind("../theirs"));
+    let ran = world.tether(&["run", "--json", "--sandbox", "workspace-write", &task]).ended(0);
+    check_whole(&world, &ran);
+    let result = ran.json().pop().unwrap();
+    let mut targets: Vec<_> = result["denials"].as_array().unwrap().iter().map(|denial| &denial["target"]).collect();
+    targets.sort_by_key(|target| target.to_string());
+    let target = |name: &str| world.path("area").canonicalize().unwrap().join(name).display().to_string();
+    assert_eq!(targets, [&*target("mine"), &*target("theirs")]);
+    let logs = world.logs();
+    assert!(logs.values().all(|log| log.all("sandbox/denied").len() == 1));
+    // The parent's result of the child lists what the child's log tells of.
+    assert!(logs[&ran.id()].text().contains(&format!("write {}", target("theirs"))));
+    assert!(!world.path("area/mine").exists() && !world.path("area/theirs").exists());
 }

@@ -58,14 +58,14 @@ impl Names {
         for (before, what, sort) in MOMENTS {
             text = after_each(&text, before, what, sort);
         }
-        text
+        counted(&text)
     }
 }
 
 type Sort = fn(char) -> bool;
 
 /// What stands behind these words is not the same twice.
-const MOMENTS: [(&str, &str, Sort); 8] = [
+const MOMENTS: [(&str, &str, Sort); 9] = [
     ("\"createdAt\":", "<time>", |c| c.is_ascii_digit()),
     ("\"time\":", "<time>", |c| c.is_ascii_digit()),
     ("Date: ", "<date>", |c| c.is_ascii_digit() || c == '-'),
@@ -74,7 +74,22 @@ const MOMENTS: [(&str, &str, Sort); 8] = [
     ("> · ", "<time> ", |c| c.is_ascii_digit() || "-: ".contains(c)),
     (" was killed after ", "<time>", |c| c.is_ascii_digit()),
     ("started ", "<time>", |c| c.is_ascii_digit() || "-: ".contains(c)),
+    // That of a child without a log, whose name nobody else has.
+    ("\"session\":\"", "<child>", |c| c.is_ascii_hexdigit() || c == '-'),
 ];
+
+/// How often a word may stand in a row before it is counted.
+const MANY: usize = 10;
+
+/// Says how often a word comes, where it comes again and again.
+fn counted(text: &str) -> String {
+    let words: Vec<&str> = text.split_inclusive(' ').collect();
+    let told = words.chunk_by(|one, other| one == other).map(|same| match same {
+        [word, ..] if same.len() > MANY && *word != " " => format!("{word}×{} ", same.len()),
+        few => few.concat(),
+    });
+    told.collect()
+}
 
 /// Puts `what` in the place of the characters of a sort behind each `before`.
 fn after_each(text: &str, before: &str, what: &str, sort: Sort) -> String {
@@ -87,6 +102,13 @@ fn after_each(text: &str, before: &str, what: &str, sort: Sort) -> String {
         normal.push_str(rest);
     }
     normal
+}
+
+#[test]
+fn a_flood_is_counted() {
+    assert_eq!(counted(&format!("a {}c\nb b ", "b ".repeat(11))), "a b ×11 c\nb b ");
+    let indented = format!("{}a", " ".repeat(40));
+    assert_eq!(counted(&indented), indented);
 }
 
 #[test]

@@ -27,6 +27,13 @@ impl Outcome {
         self.line(&format!("$ tether {}", quoted.collect::<Vec<_>>().join(" ")));
     }
 
+    /// What a client said and was told.
+    pub(super) fn connected(&mut self, args: &[String], lines: &[String]) {
+        self.ran(&[&["acp".to_owned()], args].concat());
+        lines.iter().for_each(|line| self.line(line));
+        self.line("");
+    }
+
     pub(super) fn ended(&mut self, status: i32, stdout: &str) {
         self.line(&format!("exit status {status}"));
         self.block("printed", stdout.lines());

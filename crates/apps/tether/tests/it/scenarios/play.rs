@@ -8,12 +8,16 @@ use super::log::Shown;
 use super::normal::Names;
 use super::outcome::Outcome;
 use super::promises::Promise;
+use crate::acp::recorded::Recorded;
 use crate::run::process::Ran;
 use crate::run::terminal::say_yes;
 use crate::run::world::World;
 
 /// So much can be read at once, and a promise that takes more to show is not shown but buried.
 const PAGE: usize = 60;
+
+/// An agent that speaks the protocol, a shell's program. Beside it stands what it does.
+const AGENT: &str = include_str!("agent.sh");
 
 /// What is in `scenario.toml`.
 #[derive(Deserialize)]
@@ -30,6 +34,8 @@ pub(super) struct Scenario {
     /// What is there before, by its path: `root` is the workspace.
     #[serde(default)]
     files: BTreeMap<String, String>,
+    /// What an agent of another kind does, in the language of its [program](AGENT).
+    agent: Option<String>,
     /// The lines of `offline/file`.
     script: Option<String>,
     /// Types of events that are pinned whole beside those about policy, by session: `$1`, or `all`.
@@ -51,6 +57,7 @@ pub(super) struct Scenario {
 #[serde(untagged)]
 enum Step {
     Run(Run),
+    Connect(Connect),
     Configure(Configure),
     Remove(Remove),
     Replace(Replace),
@@ -73,6 +80,26 @@ struct Run {
     /// It prints JSON, and these types of lines are told.
     #[serde(default)]
     lines: Vec<String>,
+}
+
+/// A client connects to `tether acp`, works in one session, and then, beside it, in another.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Connect {
+    /// What it is asked, one after the other.
+    prompts: Vec<Prompt>,
+    /// Arguments behind `acp`.
+    #[serde(default)]
+    args: Vec<String>,
+}
+
+/// What a session is asked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Prompt {
+    text: String,
+    /// It is cancelled as soon as this is shown.
+    cancel_at: Option<String>,
 }
 
 /// The user writes another configuration.
@@ -108,7 +135,12 @@ impl Scenario {
     pub(super) fn play(&self) -> String {
         // Where commands see what is around the workspace.
         let world = World::beside_tmp();
-        world.config(&self.config);
+        world.config(&names_to_places(&self.config, &world));
+        fs::create_dir(world.path("agent")).unwrap();
+        if let Some(agent) = &self.agent {
+            world.write("agent/agent.sh", AGENT);
+            world.write("agent/does.sh", agent);
+        }
         for (path, text) in &self.files {
             world.write(&format!("area/{path}"), text);
         }
@@ -120,8 +152,9 @@ impl Scenario {
             names.meet(&world.logs());
             match step {
                 Step::Run(run) => self.run(run, &world, &names, &mut outcome),
+                Step::Connect(connect) => connect.converse(&world, &mut outcome),
                 Step::Configure(Configure { config }) => {
-                    world.config(config);
+                    world.config(&names_to_places(config, &world));
                     outcome.changed("the configuration is now", config.trim().lines());
                 }
                 Step::Remove(Remove { remove }) => {
@@ -185,6 +218,26 @@ impl Scenario {
             None => assert!(lines <= PAGE, "{lines} lines, and a page has {PAGE}: split it, or say why in `longer`"),
         }
     }
+}
+
+impl Connect {
+    fn converse(&self, world: &World, outcome: &mut Outcome) {
+        let args: Vec<&str> = self.args.iter().map(String::as_str).collect();
+        let mut connection = Recorded::start(world, &args);
+        let session = connection.open();
+        for Prompt { text, cancel_at } in &self.prompts {
+            connection.prompt(&session, text, cancel_at.as_deref());
+        }
+        // Whatever became of that.
+        let other = connection.open();
+        connection.prompt(&other, "say on", None);
+        outcome.connected(&self.args, &connection.end());
+    }
+}
+
+/// Places, in a configuration, in the place of the names that the outcome has for them.
+fn names_to_places(config: &str, world: &World) -> String {
+    config.replace("<base>", world.base().to_str().unwrap())
 }
 
 #[test]

@@ -193,8 +193,7 @@ impl Birth {
     /// The agent's task: set up, publish, hand over, then turn after turn.
     async fn live_through(self, mut created: oneshot::Sender<Result<Agent, CreateError>>) -> Result<(), BoxError> {
         let Self { scope, spec: Spec { session, profile, setup, prompt }, driver, home, live, place } = self;
-        let (agent, ctx, alone) =
-            (AgentRef::new(Ctx::clone(&scope), session, profile), Ctx::clone(&scope), alone(&scope));
+        let agent = AgentRef::new(Ctx::clone(&scope), session, profile);
         // To its end, whoever gives up meanwhile: only a session that is kept can be discarded.
         let keeping = AssertUnwindSafe(keep(&agent, &home)).catch_unwind().await;
         let preparing = AssertUnwindSafe(async {
@@ -221,14 +220,11 @@ impl Birth {
                 return Ok(());
             }
         }
-        let session = agent.session().clone();
+        let (session, ended) = (agent.session().clone(), agent.clone());
         // The call is inside, since it may panic as well as its future.
         let driving = async { driver.drive(Driven::new(agent)).await };
         let driven = AssertUnwindSafe(driving).catch_unwind().await;
-        if ctx.cancelled().is_cancelled() {
-            // What ends with the agent may have last words for its log.
-            let _ = alone.await;
-        }
+        ended.until_log_is_free().await;
         let released = session.release().await;
         drop(place);
         match (driven, released) {
@@ -237,19 +233,6 @@ impl Birth {
             (Err(_), Err(error)) => Err(format!("the agent's driver panicked, and {error}").into()),
         }
     }
-}
-
-/// Resolves when the scope has closed everything but the agent's task, which is the first that it owns. This is the second.
-fn alone(scope: &Ctx) -> oneshot::Receiver<()> {
-    let (say, alone) = oneshot::channel();
-    let hook = async move || {
-        // Who has ended before that does not wait.
-        let _ = say.send(());
-        Ok(())
-    };
-    // One that closes already drops it, and then nobody waits.
-    let _ = scope.on_close("log", hook);
-    alone
 }
 
 /// Leases the session where sessions are kept.

@@ -39,6 +39,8 @@ struct Inner {
 struct State {
     turn: Option<OpenTurn>,
     gone: bool,
+    /// How many hold the log.
+    holds: u32,
 }
 
 type Waiter = (MessageId, oneshot::Sender<TurnOutcome>);
@@ -48,6 +50,11 @@ struct OpenTurn {
     cancelled: CancellationToken,
     cause: Option<Arc<str>>,
 }
+
+/// Keeps an agent that ends from letting go of its log: for work that ends with the agent and has last words there, see
+/// [`Session::append_last_words`].
+#[must_use = "dropping it lets go"]
+pub struct LogHold(AgentRef);
 
 /// What becomes of waiting messages when a turn is cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +102,18 @@ impl Agent {
     }
 }
 
+impl Drop for LogHold {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.holds -= 1;
+        let is_last = state.holds == 0;
+        drop(state);
+        if is_last {
+            self.0.0.idle.notify_waiters();
+        }
+    }
+}
+
 impl Deref for Agent {
     type Target = AgentRef;
     fn deref(&self) -> &AgentRef {
@@ -133,6 +152,24 @@ impl AgentRef {
     pub fn set_profile(&self, profile: impl Into<Arc<Profile>>) {
         let profile = profile.into();
         *self.0.profile.lock().unwrap_or_else(PoisonError::into_inner) = profile;
+    }
+
+    /// Keeps the log, which the agent lets go of last of all when its scope closes. Whoever holds it must end with that.
+    pub fn hold_log(&self) -> LogHold {
+        self.lock().holds += 1;
+        LogHold(self.clone())
+    }
+
+    /// Waits until nobody holds the log any more. Without a scope that closes nothing would end who does.
+    pub(crate) async fn until_log_is_free(&self) {
+        while self.0.ctx.cancelled().is_cancelled() {
+            let mut changed = std::pin::pin!(self.0.idle.notified());
+            changed.as_mut().enable();
+            if self.lock().holds == 0 {
+                return;
+            }
+            changed.await;
+        }
     }
 
     /// Sends a message that gets a turn of its own, after those before it. When this returns the log holds it; flush the

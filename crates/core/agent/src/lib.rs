@@ -49,6 +49,6 @@ pub use extend::{
     BeforeStep, FailedRequest, Live, ModelRequest, OnRequestError, OnTurnStop, Recourse, Rejected, RequestInput,
     Signal, StepInput, StopVerdict, StoppingTurn,
 };
-pub use handle::{Agent, AgentRef, Inbox};
+pub use handle::{Agent, AgentRef, Inbox, LogHold};
 pub use inbox::{Input, PENDING_LIMIT, Receipt, SendError, TurnOutcome};
 pub use plugin::AgentsPlugin;

@@ -4,7 +4,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent::AgentRef;
+use agent::{AgentRef, LogHold};
 use context::{Ctx, Realm, Scope};
 use futures_util::FutureExt as _;
 use sandbox_policy::Denied;
@@ -21,6 +21,8 @@ use crate::{JobEnded, JobStarted, JobState, Outcome, Working, notice};
 pub(crate) struct Carry {
     home: Realm,
     owner: AgentRef,
+    /// What comes of the job stands there, also when it ends with its owner.
+    _log: LogHold,
     own: Arc<Own>,
     job: Arc<Job>,
     place: Option<Place>,
@@ -44,7 +46,8 @@ impl Carry {
         place: Place,
         grace: Duration,
     ) -> Self {
-        Self { home, owner, own, job, place: Some(place), grace, told: Told::Nothing }
+        let _log = owner.hold_log();
+        Self { home, owner, _log, own, job, place: Some(place), grace, told: Told::Nothing }
     }
 
     pub(crate) async fn through<W, F>(mut self, work: W)

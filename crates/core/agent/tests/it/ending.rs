@@ -65,7 +65,7 @@ async fn the_log_is_kept_until_all_that_the_agent_owns_has_ended() {
     let store = MemoryStore::default();
     let stage = Stage::with_store(store.clone());
     let agent = stage.agent().await;
-    let (winds_up, log) = (agent.ctx().clone(), agent.session().clone());
+    let (winds_up, log, hold) = (agent.ctx().clone(), agent.session().clone(), agent.hold_log());
     let goes_on = Arc::new(tokio::sync::Notify::new());
     let go_on = goes_on.clone();
     let work = async move {
@@ -74,6 +74,7 @@ async fn the_log_is_kept_until_all_that_the_agent_owns_has_ended() {
         let title = SessionTitle { title: "last words".into(), source: "user".into() };
         assert!(log.append(title.clone()).is_err());
         log.append_last_words(title).unwrap();
+        drop(hold);
     };
     agent.ctx().spawn("work", Stop::Join, work).unwrap();
     let mut disposed = Box::pin(agent.dispose());

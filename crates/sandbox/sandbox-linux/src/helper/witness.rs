@@ -3,6 +3,7 @@
 mod snapshot;
 
 use std::fs;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -26,25 +27,30 @@ impl Watch {
     pub(super) fn begin(plan: &Plan, layout: &Layout) -> Self {
         let is_hidden = |path: &Path| plan.hidden().any(|hidden| path.starts_with(hidden));
         let held = layout.binds().into_iter().filter(|bind| bind.hold == Hold::Whole && !is_hidden(&bind.path));
-        let held = held.filter_map(|bind| Some((sign(&bind.path)?, bind.path)));
+        let held = held.filter_map(|bind| Some((sign(&bind.path).ok()?, bind.path)));
         Self { held: held.map(|(sign, path)| (path, sign)).collect() }
     }
 
     /// Says what was found.
     pub(super) fn end(self) -> Vec<String> {
-        let changed = self.held.iter().filter(|(path, before)| sign(path) != Some(*before)).map(|(path, _)| {
-            format!(
-                "{} is protected, and something outside the sandbox changed it while the command ran",
-                path.display()
-            )
-        });
-        changed.collect()
+        self.held.into_iter().filter_map(|(path, before)| told(&path, before, sign(&path))).collect()
     }
 }
 
-fn sign(path: &Path) -> Option<Sign> {
-    let found = path.symlink_metadata().ok()?;
-    Some((found.dev(), found.ino(), found.ctime(), found.ctime_nsec()))
+fn told(path: &Path, before: Sign, now: io::Result<Sign>) -> Option<String> {
+    let path = path.display();
+    match now {
+        Ok(now) if now == before => None,
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Some(format!(
+            "{path} is protected, and cannot be looked at any more: a directory on the way to it was closed while the command ran"
+        )),
+        _ => Some(format!("{path} is protected, and something outside the sandbox changed it while the command ran")),
+    }
+}
+
+fn sign(path: &Path) -> io::Result<Sign> {
+    let found = path.symlink_metadata()?;
+    Ok((found.dev(), found.ino(), found.ctime(), found.ctime_nsec()))
 }
 
 /// Removes what a command made at a protected path, and says so.
@@ -59,6 +65,22 @@ fn remove(path: &Path) -> String {
         Err(error) => {
             let what = "is protected; the command made it, and it could not be removed";
             format!("{} {what}: {error}", path.display())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_closed_is_not_said_to_have_been_changed_from_outside() {
+        let before = (1, 2, 3, 4);
+        let said = |now| told(Path::new("/w/.git/hooks"), before, now).unwrap_or_default();
+        assert_eq!(said(Ok(before)), "");
+        assert!(said(Err(io::ErrorKind::PermissionDenied.into())).contains("on the way to it was closed"));
+        for now in [Ok((1, 2, 3, 5)), Err(io::ErrorKind::NotFound.into())] {
+            assert!(said(now).contains("outside the sandbox changed it"));
         }
     }
 }

@@ -8,7 +8,7 @@ use rustix::process::{getegid, geteuid};
 use sandbox::{CommandLine, Enforcement, Mode, SandboxProvider};
 use sandbox_linux::LinuxSandbox;
 
-use crate::attacks::{Tier, did_not_run, usable};
+use crate::attacks::{Tier, usable};
 use crate::ground::{ground, program};
 use crate::runs::{confined, confinement, sh};
 use crate::who::{PLACE, Who};
@@ -17,6 +17,8 @@ use crate::yard::{Home, Yard};
 /// Says to a test that it is in a mount namespace of its own, in which these are full.
 const FULL: &str = "IT_FULL";
 const MEMORY: &str = "/dev/shm";
+/// Where such a namespace has what the test needs.
+const APART: &str = "/mnt";
 
 /// Runs one of these tests anew where file systems without any room are mounted over `places`. Whether this is that.
 fn is_among_full(test: &str, places: &[&str]) -> bool {
@@ -27,12 +29,14 @@ fn is_among_full(test: &str, places: &[&str]) -> bool {
         return false;
     }
     let area = tempfile::tempdir_in(std::env::var_os(PLACE).map_or_else(ground, PathBuf::from)).unwrap();
-    // Below what is covered nothing of this test could be.
-    let covered = |path: &Path| places.iter().any(|place| path.starts_with(place));
-    if covered(area.path()) || covered(&program()) {
-        did_not_run(test, "what is built is below a place that it fills");
-        return false;
-    }
+    let built = program().parent().unwrap().to_owned();
+    // Both are to be there also where a place that is covered has them.
+    let moved = format!(
+        "mount -t tmpfs none {APART} && mkdir {APART}/area {APART}/built && mount --bind {} {APART}/area && \
+         mount --bind {} {APART}/built || exit; ",
+        area.path().display(),
+        built.display()
+    );
     let fill = |place: &&str| {
         format!(
             "mount -t tmpfs -o size=1m,nr_inodes=64,mode=1777 none {place} || exit; n=0; \
@@ -48,9 +52,11 @@ fn is_among_full(test: &str, places: &[&str]) -> bool {
         command.args(["--user", "--map-root-user"]);
         format!("unshare --user --map-user={} --map-group={}", geteuid().as_raw(), getegid().as_raw())
     };
-    let script = format!("{fill} exec {again} \"$0\" \"$@\"");
-    command.args(["--mount", "sh", "-c", &script]).arg(program()).args(["--exact", test, "--nocapture"]);
-    let output = command.env(FULL, "1").env(PLACE, area.path()).env("TMPDIR", area.path()).output().unwrap();
+    let script = format!("{moved} {fill} exec {again} \"$0\" \"$@\"");
+    let [area, built] = ["area", "built"].map(|name| Path::new(APART).join(name));
+    let program = built.join(program().file_name().unwrap());
+    command.args(["--mount", "sh", "-c", &script]).arg(program).args(["--exact", test, "--nocapture"]);
+    let output = command.env(FULL, "1").env(PLACE, &area).env("TMPDIR", &area).output().unwrap();
     let (said, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success() && said.contains("1 passed"), "{said}\n{errors}");
     false

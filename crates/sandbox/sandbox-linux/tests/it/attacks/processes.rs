@@ -11,7 +11,7 @@ use crate::yard::{Home, Yard};
 #[test]
 fn the_harness_is_out_of_reach() {
     hold(&[
-        Attack::sh("signal", "kill -9 $VICTIM; kill -STOP $VICTIM"),
+        Attack::sh("signal", "kill -9 $VICTIM && sleep 0.2; kill -STOP $VICTIM"),
         Attack::program("signal by handle"),
         Attack::program("trace"),
         Attack::program("memory"),

@@ -172,8 +172,15 @@ fn handle(pid: c_long) -> c_long {
 }
 
 fn signal_by_handle() {
-    call(libc::SYS_pidfd_send_signal, [handle(victim()), libc::SIGKILL.into(), 0, 0, 0]);
-    call(libc::SYS_tkill, [victim(), libc::SIGKILL.into(), 0, 0, 0]);
+    let sent = [
+        call(libc::SYS_pidfd_send_signal, [handle(victim()), libc::SIGKILL.into(), 0, 0, 0]),
+        call(libc::SYS_tkill, [victim(), libc::SIGKILL.into(), 0, 0, 0]),
+    ];
+    // A signal that was sent is not one that has arrived.
+    let state = || std::fs::read_to_string(format!("/proc/{}/stat", victim())).unwrap_or_default();
+    while sent.contains(&0) && !state().is_empty() && !state().contains(") Z") {
+        std::thread::yield_now();
+    }
 }
 
 fn trace() {

@@ -27,7 +27,8 @@ pub(crate) fn acp(
 ) -> Result<Exit, Failure> {
     let boot = configuring.boot(home)?;
     // An editor would only be told of it with the first session.
-    configuring.configure(&boot, &root(configuring.cwd.as_deref())?).map_err(Failure::usage)?;
+    let config = configuring.configure(&boot, &root(configuring.cwd.as_deref())?).map_err(Failure::usage)?;
+    known_preset(&switching, &config.presets()).map_err(Failure::usage)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(Failure::failed)?;
     let editor = Editor { boot, configuring, switching, helper, kept: OnceLock::new() };
@@ -99,7 +100,7 @@ impl Host for Editor {
     fn begin(&self, house: &House, session: &Session) -> Result<(), BoxError> {
         let config = house.app.get::<app_boot::Config>().context("the app has no configuration")?;
         let permission = house.app.get::<Permission>().context("the app has no permission presets")?;
-        known_preset(&self.switching, &permission)?;
+        known_preset(&self.switching, permission.presets())?;
         Ok(switch(session, &self.switching, Begins::Now, &config, &permission)?)
     }
 

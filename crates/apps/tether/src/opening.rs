@@ -3,7 +3,7 @@
 use app_boot::Config;
 use bundle::Settings;
 use llm::Route;
-use permission::{ChooseError, Permission};
+use permission::{ChooseError, Permission, Presets};
 use sandbox_policy::{ModeCause, ModeSet};
 use session::Session;
 use user_approval::PolicySet;
@@ -20,10 +20,10 @@ pub(crate) enum Begins {
 }
 
 /// Refuses a preset that there is not, before anything is made.
-pub(crate) fn known_preset(switching: &Switching, permission: &Permission) -> Result<(), ChooseError> {
+pub(crate) fn known_preset(switching: &Switching, presets: &Presets) -> Result<(), ChooseError> {
     match &switching.preset {
-        Some(name) if permission.presets().get(name).is_none() => {
-            let known = permission.presets().iter().map(|preset| preset.name.clone()).collect();
+        Some(name) if presets.get(name).is_none() => {
+            let known = presets.iter().map(|preset| preset.name.clone()).collect();
             Err(ChooseError::UnknownPreset { name: name.clone(), known })
         }
         _ => Ok(()),

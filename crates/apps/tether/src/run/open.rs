@@ -34,7 +34,7 @@ pub(crate) async fn session(
     root: &Path,
 ) -> Result<OpenedSession, Failure> {
     let permission = app.get::<Permission>().expect("the bundle has presets");
-    known_preset(&task.switching, &permission).map_err(Failure::usage)?;
+    known_preset(&task.switching, permission.presets()).map_err(Failure::usage)?;
     let (session, repairs) = match task.resume {
         None => (create(app, root)?, Vec::new()),
         Some(id) => resume(app, id).await?,
